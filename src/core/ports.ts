@@ -1,0 +1,169 @@
+/**
+ * What core asks of the world: stores, leases, time, timers and random ids. A store is four conditional operations; all logic is in core.
+ *
+ * @module
+ */
+import type { Owner, RecordId, RecordToWrite, State, StoredRecord, Version } from './record.ts';
+
+export interface CallOptions {
+  /** Aborts the request. A write that was aborted after it was sent is `WRITE_UNKNOWN`. */
+  readonly signal?: AbortSignal;
+}
+
+export interface Stored {
+  readonly record: StoredRecord;
+  readonly version: Version;
+  /** max(0, now − writtenAtMs), by the clock that stamped it. */
+  readonly ageMs: number;
+}
+
+export interface Written {
+  readonly ok: true;
+  readonly version: Version;
+  /** The token as written, where the store raised it. */
+  readonly token?: number;
+}
+
+/** The condition did not hold. `current` is what stands there; undefined = known to be absent (never: "not told"). */
+export interface Conflict {
+  readonly ok: false;
+  readonly reason: 'conflict';
+  readonly current: Stored | undefined;
+}
+
+/** The value was refused for its size; nothing was written. */
+export interface TooLarge {
+  readonly ok: false;
+  readonly reason: 'too-large';
+}
+
+export type WriteResult = Written | Conflict | TooLarge;
+
+export interface ListQuery {
+  readonly operation?: string;
+  readonly state?: State;
+  /** Only records written longer ago than this. */
+  readonly olderThanMs?: number;
+}
+
+export interface Listed extends Stored {
+  readonly id: RecordId;
+}
+
+export interface PurgeQuery {
+  readonly operation?: string;
+  /** Also remove running records that lapsed longer ago than this. Without it they stay: their outcome is unknown. */
+  readonly lapsedOlderThanMs?: number;
+  /** Stop after so many. Default: no limit. */
+  readonly limit?: number;
+}
+
+/** Purge never touches what was written less than this ago: a late copy of an old request must not find its row gone. */
+export const PURGE_MIN_AGE_MS = 3_600_000;
+
+/**
+ * A place for records. Failures are of three kinds only: a refusal (a value, above); `STORE_UNAVAILABLE` (did not happen; `STORE_MISCONFIGURED`
+ * where a person has to act); `WRITE_UNKNOWN` (may have happened). A store that cannot tell says unknown.
+ */
+export interface RecordStore {
+  readonly name: string;
+  readonly limits: { readonly maxRecordBytes: number; readonly inlineBytes: number; readonly maxKeyBytes: number };
+  readonly clock: {
+    /** Who stamps `writtenAtMs`. */
+    readonly source: 'store' | 'caller';
+    /** How far the clocks of two callers may be apart. */
+    readonly uncertaintyMs: number;
+    /** The best knowledge of the store's time, epoch ms, without a request. */
+    nowMs(): number;
+  };
+  /** Strongly consistent. */
+  read(id: RecordId, options?: CallOptions): Promise<Stored | undefined>;
+  /** Writes only when absent. */
+  create(id: RecordId, record: RecordToWrite, options?: CallOptions): Promise<WriteResult>;
+  /** Writes only when that version stands. */
+  replace(id: RecordId, record: RecordToWrite, version: Version, options?: CallOptions): Promise<WriteResult>;
+  /** Removes only when that version stands. */
+  delete(id: RecordId, version: Version, options?: CallOptions): Promise<Written | Conflict>;
+  /** For people, sweepers and clean-up; never on the hot path. */
+  list(query: ListQuery): AsyncIterable<Listed>;
+  /** Removes what has expired, each row on condition of the version it saw. */
+  purge(query: PurgeQuery): Promise<{ removed: number }>;
+  /** Makes the table. Idempotent; never on the hot path. */
+  setUp?(): Promise<void>;
+  close?(): Promise<void>;
+}
+
+export type Acquired =
+  | { readonly kind: 'acquired'; readonly token: number }
+  | { readonly kind: 'held'; readonly retryAfterMs?: number; readonly label?: string }
+  | { readonly kind: 'slot-done' }
+  | { readonly kind: 'slot-passed'; readonly lastSlot: number };
+
+export interface AcquireRequest {
+  /** A nonce per acquisition. Acquiring again with the same owner gives the same lease: that is how a lost answer is mended. */
+  readonly owner: Owner;
+  readonly leaseMs: number;
+  /** Who holds it, for people only. */
+  readonly label?: string;
+  /** The scheduled moment this run stands for, epoch ms. */
+  readonly slot?: number;
+}
+
+export interface LeaseState {
+  readonly held: boolean;
+  readonly token: number;
+  readonly owner?: Owner;
+  readonly label?: string;
+  readonly remainingMs?: number;
+  readonly lastSlot?: number;
+}
+
+/** Named locks with a fencing token. Doubt is thrown (`WRITE_UNKNOWN`), never called `held`. */
+export interface LeaseProvider {
+  readonly name: string;
+  readonly limits: { readonly minLeaseMs: number; readonly maxLeaseMs: number };
+  acquire(name: string, request: AcquireRequest, options?: CallOptions): Promise<Acquired>;
+  renew(name: string, holder: { owner: Owner; token: number; leaseMs: number }, options?: CallOptions): Promise<'renewed' | 'lost'>;
+  /** Keeps the row and the token. `holdMs`: stay taken for so long after the release (minimum hold). `slotDone`: mark this slot. */
+  release(
+    name: string,
+    holder: { owner: Owner; token: number; slotDone?: number; holdMs?: number },
+    options?: CallOptions,
+  ): Promise<'released' | 'lost'>;
+  read(name: string, options?: CallOptions): Promise<LeaseState | undefined>;
+  /** For operators: frees it and raises the token, so that the old holder is fenced. */
+  break(name: string, options?: CallOptions): Promise<void>;
+  setUp?(): Promise<void>;
+}
+
+/** What a fenced write is checked against. Plain JSON: it can travel in a message. */
+export interface Fence {
+  /** The record's id, or the lease's name. */
+  readonly id: string;
+  readonly owner: Owner;
+  readonly token: number;
+}
+
+/** Two clocks: one that never steps, one that moves on while a sandbox is frozen. Both in ms. */
+export interface Clock {
+  monotonicMs(): number;
+  wallMs(): number;
+}
+
+export interface Timers {
+  /**
+   * Calls back once after `ms`; returns what cancels it. Keeps the process alive only when asked to: somebody awaits a pause, nobody awaits a
+   * renewal.
+   */
+  after(ms: number, callback: () => void, options?: { keepAlive?: boolean }): () => void;
+}
+
+/** Where core takes time and randomness from. */
+export interface System {
+  readonly clock: Clock;
+  readonly timers: Timers;
+  /** A nonce of at least 120 random bits. */
+  nonce(): string;
+  /** In [0, 1). For jitter only. */
+  random(): number;
+}

@@ -1,0 +1,162 @@
+/**
+ * The record: what a store keeps for one (operation, scope, key), and how it lies in a row.
+ *
+ * @module
+ */
+import { RerunSafeError, storeMisconfigured } from './errors.ts';
+
+/** The address of a record: a hash of operation, scope and key. 46 characters of `[A-Za-z0-9_-]`, safe in every store. */
+export type RecordId = string & { readonly __recordId?: never };
+/** A random nonce, new for each attempt. */
+export type Owner = string;
+/** Opaque; two different states of a row never share one, not even after the row was deleted. */
+export type Version = string & { readonly __version?: never };
+
+export type State = 'running' | 'completed' | 'released' | 'blocked';
+
+/** A value after the codec: plain JSON. */
+export type Encoded = unknown;
+
+export type Outcome =
+  | { readonly kind: 'value'; readonly value: Encoded }
+  | { readonly kind: 'error'; readonly error: { readonly name: string; readonly message: string; readonly code?: string | number; readonly data?: Encoded } }
+  /** The work succeeded, its value could not be kept. */
+  | { readonly kind: 'not-stored'; readonly reason: 'too-large' | 'not-serializable' };
+
+/** A finished step: its value, and the fingerprint of its declared input. */
+export interface StoredStep {
+  readonly outcome: Extract<Outcome, { kind: 'value' | 'not-stored' }>;
+  readonly fingerprint?: string;
+}
+
+export const SCHEMA = 1;
+/** A retention that never ends (lease rows). */
+export const FOREVER_MS = Number.MAX_SAFE_INTEGER;
+
+/** What core hands to a store. The store adds `writtenAtMs`, by its own clock where it has one. */
+export interface RecordToWrite {
+  readonly schema: number;
+  readonly operation: string;
+  /** Hash of the scope, for erasure; '' where there is none. */
+  readonly scope: string;
+  /** The key as people know it; absent when switched off. */
+  readonly label?: string;
+  readonly state: State;
+  readonly owner: Owner;
+  /** A nonce per write: what tells an own write from a stranger's. */
+  readonly revision: string;
+  /** The fencing token. On `create` and on claims a store with a clock of its own may raise it, and then returns it. */
+  readonly token: number;
+  readonly attempt: number;
+  readonly leaseMs: number;
+  readonly retentionMs: number;
+  readonly createdAtMs: number;
+  readonly fingerprint?: string;
+  readonly outcome?: Outcome;
+  readonly steps?: Readonly<Record<string, StoredStep>>;
+  /** Lease rows: the last slot that is known to be done, epoch ms. */
+  readonly slot?: number;
+  /** Host and invocation, for people only. */
+  readonly holder?: string;
+}
+
+export interface StoredRecord extends RecordToWrite {
+  readonly writtenAtMs: number;
+}
+
+/** Completed and released records end by themselves; running and blocked ones never do. */
+export const canExpire = (record: RecordToWrite): boolean =>
+  (record.state === 'completed' || record.state === 'released') && record.retentionMs < FOREVER_MS;
+
+/** Older than its retention, as good as absent. `uncertaintyMs`: how far two callers' clocks may differ. */
+export const isExpired = (record: RecordToWrite, ageMs: number, uncertaintyMs: number): boolean =>
+  canExpire(record) && ageMs > record.retentionMs + uncertaintyMs;
+
+/** Running, and older than its lease: the outcome is unknown. A lease of 0 ms was written to say so at once. */
+export const isLapsed = (record: RecordToWrite, ageMs: number, uncertaintyMs: number): boolean =>
+  record.state === 'running' && (record.leaseMs === 0 || ageMs > record.leaseMs + uncertaintyMs);
+
+/** Row columns every store keeps apart, because operators' queries and fenced writes need them. */
+export interface Row {
+  schema: number;
+  operation: string;
+  scope: string;
+  state: State;
+  owner: string;
+  revision: string;
+  token: number;
+  attempt: number;
+  leaseMs: number;
+  retentionMs: number;
+  writtenAtMs: number;
+  createdAtMs: number;
+  label?: string;
+  fingerprint?: string;
+  holder?: string;
+  slot?: number;
+  /** JSON of outcome and steps. Absent when there is neither. */
+  body?: string;
+}
+
+/** The names and types of the columns, for stores that declare them. */
+export const COLUMNS: Readonly<Record<keyof Row, 'string' | 'number'>> = {
+  schema: 'number',
+  operation: 'string',
+  scope: 'string',
+  state: 'string',
+  owner: 'string',
+  revision: 'string',
+  token: 'number',
+  attempt: 'number',
+  leaseMs: 'number',
+  retentionMs: 'number',
+  writtenAtMs: 'number',
+  createdAtMs: 'number',
+  label: 'string',
+  fingerprint: 'string',
+  holder: 'string',
+  slot: 'number',
+  body: 'string',
+};
+
+const OPTIONAL: ReadonlySet<string> = new Set(['label', 'fingerprint', 'holder', 'slot', 'body']);
+const STATES: ReadonlySet<string> = new Set(['running', 'completed', 'released', 'blocked']);
+
+export function toRow(record: StoredRecord): Row {
+  const { outcome, steps, ...columns } = record;
+  const row: Row = columns;
+  if (outcome === undefined && steps === undefined) return row;
+  return { ...row, body: JSON.stringify({ outcome, steps }) };
+}
+
+/**
+ * Reads a row back. Columns it does not know are left alone.
+ *
+ * @throws RerunSafeError `RECORD_TOO_NEW` for a later schema, `STORE_MISCONFIGURED` for a row that is not a record.
+ */
+export function fromRow(row: Readonly<Record<string, unknown>>): StoredRecord {
+  const schema = row.schema;
+  if (typeof schema === 'number' && schema > SCHEMA) {
+    throw new RerunSafeError('RECORD_TOO_NEW', `The record has schema ${schema}; this version knows ${SCHEMA}. Update rerunsafe; nothing was changed.`, {
+      facts: { schema },
+    });
+  }
+  const columns: Record<string, unknown> = {};
+  for (const [name, type] of Object.entries(COLUMNS)) {
+    const value = row[name];
+    if (value === undefined && OPTIONAL.has(name)) continue;
+    if (typeof value !== type) throw storeMisconfigured(`a row is not a record of rerunsafe (column ${name} is ${typeof value}).`);
+    columns[name] = value;
+  }
+  if (schema !== SCHEMA || !STATES.has(String(columns.state))) throw storeMisconfigured('a row is not a record of rerunsafe.');
+  const { body, ...rest } = columns;
+  return { ...(rest as unknown as StoredRecord), ...(body === undefined ? {} : parseBody(body as string)) };
+}
+
+function parseBody(body: string): Pick<StoredRecord, 'outcome' | 'steps'> {
+  try {
+    return JSON.parse(body) as Pick<StoredRecord, 'outcome' | 'steps'>;
+  } catch (cause) {
+    throw storeMisconfigured('the body of a record is not JSON.', cause);
+  }
+}
