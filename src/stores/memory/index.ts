@@ -1,0 +1,131 @@
+/**
+ * A record store inside the process: for tests, for local work, and for guarding work that only one process can do twice.
+ *
+ * @module
+ */
+import { storeUnavailable } from '../../core/errors.ts';
+import {
+  type CallOptions,
+  type Conflict,
+  type Listed,
+  type ListQuery,
+  PURGE_MIN_AGE_MS,
+  type RecordStore,
+  type Stored,
+  type WriteResult,
+  type Written,
+} from '../../core/ports.ts';
+import { FOREVER_MS, fromRow, isExpired, isLapsed, type RecordId, type RecordToWrite, type StoredRecord, toRow } from '../../core/record.ts';
+
+export interface MemoryStoreOptions {
+  /** Stamps `writtenAtMs`. Default: the wall clock. A virtual clock in tests. */
+  readonly clock?: { nowMs(): number };
+  /** The largest record, as bytes of JSON. Default 1 MiB, so that local work meets a limit as it would in the cloud. */
+  readonly maxRecordBytes?: number;
+}
+
+const DEFAULT_MAX_RECORD_BYTES = 1_048_576;
+
+/**
+ * Keeps records in this process; they end with it. Each operation is atomic.
+ *
+ * It guards against nothing that happens in another process: on more than one instance use a shared store.
+ *
+ * @example
+ * const store = memoryStore();
+ * await runOnce({ store, operation: 'mail/welcome', key: userId }, () => sendWelcome(userId));
+ */
+export function memoryStore(options: MemoryStoreOptions = {}): RecordStore {
+  const nowMs = (): number => (options.clock ?? WALL).nowMs();
+  const maxRecordBytes = options.maxRecordBytes ?? DEFAULT_MAX_RECORD_BYTES;
+  // Serialised, so that nobody holds a reference into the store and what comes back is what a row can carry.
+  const rows = new Map<RecordId, { readonly json: string; readonly version: string }>();
+
+  const standing = (id: RecordId): Stored | undefined => {
+    const row = rows.get(id);
+    if (row === undefined) return undefined;
+    const record = fromRow(JSON.parse(row.json) as Record<string, unknown>);
+    return {
+      record,
+      version: row.version,
+      ageMs: Math.max(0, nowMs() - record.writtenAtMs),
+    };
+  };
+  const refused = (id: RecordId): Conflict => ({
+    ok: false,
+    reason: 'conflict',
+    current: standing(id),
+  });
+  const stands = (id: RecordId, version: string): boolean => rows.get(id)?.version === version;
+
+  const write = (id: RecordId, record: RecordToWrite): WriteResult => {
+    const stamped: StoredRecord = { ...record, writtenAtMs: nowMs() };
+    const json = JSON.stringify(toRow(stamped));
+    if (Buffer.byteLength(json) > maxRecordBytes) return { ok: false, reason: 'too-large' };
+    rows.set(id, { json, version: record.revision });
+    return { ok: true, version: record.revision };
+  };
+  const remove = (id: RecordId, version: string): Written | Conflict => {
+    if (!stands(id, version)) return refused(id);
+    rows.delete(id);
+    return { ok: true, version };
+  };
+
+  async function* list(query: ListQuery): AsyncGenerator<Listed> {
+    for (const id of [...rows.keys()]) {
+      await turn();
+      const found = standing(id);
+      if (found !== undefined && isWanted(found, query)) yield { id, ...found };
+    }
+  }
+
+  return {
+    name: 'memory',
+    limits: { maxRecordBytes, inlineBytes: maxRecordBytes, maxKeyBytes: 1024 },
+    clock: { source: 'store', uncertaintyMs: 0, nowMs },
+    read: (id, call) => atomically(call, () => standing(id)),
+    create: (id, record, call) => atomically(call, () => (rows.has(id) ? refused(id) : write(id, record))),
+    replace: (id, record, version, call) => atomically(call, () => (stands(id, version) ? write(id, record) : refused(id))),
+    delete: (id, version, call) => atomically(call, () => remove(id, version)),
+    list,
+    async purge({ operation, lapsedOlderThanMs, limit = Number.POSITIVE_INFINITY }) {
+      let removed = 0;
+      if (limit <= 0) return { removed };
+      const wanted = operation === undefined ? {} : { operation };
+      for await (const found of list({
+        ...wanted,
+        olderThanMs: PURGE_MIN_AGE_MS,
+      })) {
+        if (!isPurgeable(found, lapsedOlderThanMs)) continue;
+        if (remove(found.id, found.version).ok) removed += 1;
+        if (removed >= limit) break;
+      }
+      return { removed };
+    },
+    setUp: () => turn(),
+    close: () => turn(),
+  };
+}
+
+const WALL = { nowMs: (): number => Date.now() };
+
+/** Nothing answers in the same turn: code that works here must not depend on a store that answers at once. */
+const turn = (): Promise<void> => Promise.resolve();
+
+async function atomically<T>(call: CallOptions | undefined, operation: () => T): Promise<T> {
+  await turn();
+  if (call?.signal?.aborted === true) throw storeUnavailable('aborted before it was sent', call.signal.reason);
+  return operation();
+}
+
+const isWanted = ({ record, ageMs }: Stored, { operation, state, olderThanMs }: ListQuery): boolean =>
+  (operation === undefined || record.operation === operation) &&
+  (state === undefined || record.state === state) &&
+  (olderThanMs === undefined || ageMs > olderThanMs);
+
+function isPurgeable({ record, ageMs }: Stored, lapsedOlderThanMs: number | undefined): boolean {
+  if (isExpired(record, ageMs, 0)) return true;
+  // A lease row is kept even when its holder died: with it the token would be lost, and tokens only grow.
+  if (lapsedOlderThanMs === undefined || record.retentionMs >= FOREVER_MS) return false;
+  return isLapsed(record, ageMs, 0) && ageMs - record.leaseMs > lapsedOlderThanMs;
+}
