@@ -1,0 +1,161 @@
+/**
+ * Sending commands: one client, one time limit for a whole call, and an account of what became of each try.
+ *
+ * @module
+ */
+import type {
+  DynamoDBClient,
+  DynamoDBClientResolvedConfig,
+  $Command as SdkCommand,
+  ServiceInputTypes,
+  ServiceOutputTypes,
+} from '@aws-sdk/client-dynamodb';
+import { isRerunSafeError, storeMisconfigured, storeUnavailable } from '../../core/errors.ts';
+import type { CallOptions } from '../../core/ports.ts';
+import { mayHaveHappened, toStoreError } from './map-error.ts';
+import { type ServerClock, serverClock } from './server-clock.ts';
+
+export type Sdk = typeof import('@aws-sdk/client-dynamodb');
+type Command<I extends ServiceInputTypes, O extends ServiceOutputTypes> = SdkCommand<
+  I,
+  O,
+  DynamoDBClientResolvedConfig,
+  ServiceInputTypes,
+  ServiceOutputTypes
+>;
+
+/** Sends one command within the call; throws what the SDK throws. */
+export type Send = <I extends ServiceInputTypes, O extends ServiceOutputTypes>(command: (sdk: Sdk) => Command<I, O>) => Promise<O>;
+
+export interface Session {
+  readonly read: Send;
+  /** Any try of it that may have taken effect puts the whole call in doubt. */
+  readonly write: Send;
+}
+
+export interface Connection {
+  readonly clock: ServerClock;
+  /** Runs one call of the port. What the SDK throws leaves it as an error of the store. */
+  call<T>(options: CallOptions | undefined, body: (session: Session) => Promise<T>): Promise<T>;
+  close(): void;
+}
+
+export interface ConnectionOptions {
+  readonly client: DynamoDBClient | undefined;
+  readonly tableName: string;
+  readonly partitionKey: string;
+  readonly requestTimeoutMs: number;
+}
+
+export async function loadSdk(): Promise<Sdk> {
+  try {
+    return await import('@aws-sdk/client-dynamodb');
+  } catch (cause) {
+    throw storeMisconfigured('the package @aws-sdk/client-dynamodb cannot be loaded; install it beside rerunsafe.', cause);
+  }
+}
+
+export function connect({ client: given, tableName, partitionKey, requestTimeoutMs }: ConnectionOptions): Connection {
+  const clock = serverClock();
+  let made: DynamoDBClient | undefined;
+  const clientOf = (sdk: Sdk): DynamoDBClient => {
+    if (given !== undefined) return given;
+    made ??= makeClient(sdk, requestTimeoutMs);
+    return made;
+  };
+
+  async function call<T>(options: CallOptions | undefined, body: (session: Session) => Promise<T>): Promise<T> {
+    const limit = timeLimit(requestTimeoutMs, options?.signal);
+    const tries = { sent: false, inDoubt: false, writesUnderWay: 0 };
+
+    const sender = (isWrite: boolean): Send =>
+      async function send(make) {
+        const sdk = await loadSdk();
+        const command = make(sdk);
+        command.middlewareStack.add(
+          (next) => async (args) => {
+            // A call that ended while credentials were being fetched must not send its write afterwards.
+            limit.signal.throwIfAborted();
+            const sentAtMs = Date.now();
+            tries.sent = true;
+            if (isWrite) tries.writesUnderWay += 1;
+            try {
+              const result = await next(args);
+              clock.learn(dateOf(result.response), sentAtMs, Date.now());
+              return result;
+            } catch (error) {
+              // The SDK tries again by itself, and only its last failure is thrown: an earlier try may have been the one that took effect.
+              if (isWrite && mayHaveHappened(error)) tries.inDoubt = true;
+              clock.learn(dateOf((error as { $response?: unknown } | null)?.$response), sentAtMs, Date.now());
+              throw error;
+            } finally {
+              if (isWrite) tries.writesUnderWay -= 1;
+            }
+          },
+          // Low priority: inside the SDK's own retries, so that it sees each try.
+          { step: 'finalizeRequest', priority: 'low', name: 'rerunsafeTries' },
+        );
+        return limit.race(clientOf(sdk).send(command, { abortSignal: limit.signal }));
+      };
+
+    try {
+      limit.signal.throwIfAborted();
+      return await body({ read: sender(false), write: sender(true) });
+    } catch (error) {
+      const inDoubt = tries.inDoubt || tries.writesUnderWay > 0;
+      if (isRerunSafeError(error) && !(inDoubt && error.code === 'STORE_UNAVAILABLE')) throw error;
+      if (limit.signal.aborted && !inDoubt) throw storeUnavailable(`DynamoDB table ${tableName}: ${String(limit.signal.reason)}`, error);
+      throw toStoreError(error, { inDoubt, sent: tries.sent, tableName, partitionKey });
+    } finally {
+      limit.done();
+    }
+  }
+
+  return {
+    clock,
+    call,
+    close() {
+      made?.destroy();
+      made = undefined;
+    },
+  };
+}
+
+/** By default the SDK waits for an answer without limit, so that one lost packet would outlast every lease. */
+function makeClient(sdk: Sdk, requestTimeoutMs: number): DynamoDBClient {
+  const perTryMs = Math.ceil(requestTimeoutMs / 2);
+  return new sdk.DynamoDBClient({
+    maxAttempts: 3,
+    requestHandler: { connectionTimeout: Math.min(1000, perTryMs), requestTimeout: perTryMs, throwOnRequestTimeout: true },
+  });
+}
+
+function dateOf(response: unknown): string | undefined {
+  const headers = (response as { headers?: Record<string, string> } | undefined)?.headers;
+  // An answer out of a cache carries the date of another request.
+  return headers === undefined || headers.age !== undefined ? undefined : headers.date;
+}
+
+function timeLimit(limitMs: number, given: AbortSignal | undefined) {
+  const ended = new AbortController();
+  const abort = (): void => ended.abort(given?.reason);
+  const timer = setTimeout(() => ended.abort(new Error(`no answer within ${limitMs} ms`)), limitMs);
+  if (given?.aborted === true) abort();
+  else given?.addEventListener('abort', abort, { once: true });
+  return {
+    signal: ended.signal,
+    /** Also ends what does not look at the signal (credentials, a client's own retries). */
+    race<T>(work: Promise<T>): Promise<T> {
+      return new Promise<T>((resolve, reject) => {
+        const stop = (): void => reject(ended.signal.reason);
+        if (ended.signal.aborted) stop();
+        else ended.signal.addEventListener('abort', stop, { once: true });
+        work.then(resolve, reject).finally(() => ended.signal.removeEventListener('abort', stop));
+      });
+    },
+    done(): void {
+      clearTimeout(timer);
+      given?.removeEventListener('abort', abort);
+    },
+  };
+}

@@ -1,0 +1,155 @@
+/**
+ * Records in a DynamoDB table, by conditional writes.
+ *
+ * @module
+ */
+import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { storeUnavailable } from '../../core/errors.ts';
+import { checkOptions, has, invalidOptions, isInteger, isName, type Rules } from '../../core/options.ts';
+import type { CallOptions, Conflict, RecordStore, Stored, TooLarge, WriteResult } from '../../core/ports.ts';
+import { COLUMNS, type RecordId, type RecordToWrite } from '../../core/record.ts';
+import { purgeTable, scan, type Table } from './clean-up.ts';
+import { connect, type Session } from './client.ts';
+import { fromItem, type Item, itemBytes, type Layout, MAX_ITEM_BYTES, toItem } from './item.ts';
+import { isConditionFailed, isItemTooLarge } from './map-error.ts';
+import { setUpTable } from './set-up.ts';
+
+export {
+  type FencedDeleteInput,
+  type FencedPutInput,
+  type FencedUpdateInput,
+  type FenceOptions,
+  fencedDelete,
+  fencedPut,
+  fencedUpdate,
+  isFencedDeletion,
+} from './fenced.ts';
+
+export interface DynamodbStoreOptions {
+  /** A client of `@aws-sdk/client-dynamodb` v3; it stays yours to destroy. Default: one made on first use from the AWS default chain, with 3 tries and a time limit for each. */
+  readonly client?: DynamoDBClient;
+  /** Default: the environment variable `RERUNSAFE_TABLE`. */
+  readonly tableName?: string;
+  /** The table's partition key, a string attribute. Default `id`. */
+  readonly partitionKey?: string;
+  /** Epoch seconds, for the service's own clean-up; never trusted for expiry. Default `expiresAtS`; false: not written. */
+  readonly ttlAttribute?: string | false;
+  /** How far the clocks of two callers may be apart, ms. Default 2000, which is also the least. */
+  readonly uncertaintyMs?: number;
+  /** The longest one call may take in all, the SDK's own retries included, ms. Default 5000. */
+  readonly requestTimeoutMs?: number;
+}
+
+const DEFAULT_UNCERTAINTY_MS = 2000;
+const DEFAULT_REQUEST_TIMEOUT_MS = 5000;
+/** A row that is refused and then not found was removed in between. That it happens three times in a row has other reasons. */
+const CREATE_ATTEMPTS = 3;
+
+const RULES: Rules = {
+  client: has('send', 'destroy'),
+  tableName: isName(1024),
+  partitionKey: isAttribute,
+  ttlAttribute: (value) => (value === false ? undefined : isAttribute(value)),
+  uncertaintyMs: isInteger(DEFAULT_UNCERTAINTY_MS),
+  requestTimeoutMs: isInteger(1),
+};
+
+function isAttribute(value: unknown): string | undefined {
+  return isName(255)(value) ?? (Object.hasOwn(COLUMNS, String(value)) ? 'must not be the name of a column of the record' : undefined);
+}
+
+/**
+ * Keeps records in a DynamoDB table. Reads are strongly consistent; each write is one conditional request, and a refused one brings the standing record
+ * with it. Use it in one region: global tables settle conflicts by "last writer wins", which no condition survives.
+ *
+ * @throws RerunSafeError `INVALID_OPTIONS` for wrong or unknown options.
+ *
+ * @example
+ * const store = dynamodbStore({ tableName: 'rerunsafe' });
+ * await runOnce({ store, operation: 'payments/charge', key: orderId }, (run) => charge(order, run.keyFor('charge')));
+ */
+export function dynamodbStore(options: DynamodbStoreOptions = {}): RecordStore {
+  const { tableName, layout, uncertaintyMs, connection } = configure(options);
+  const { partitionKey } = layout;
+  const { clock } = connection;
+  const keyOf = (id: RecordId): Item => ({ [partitionKey]: { S: id } });
+
+  const toStored = (item: Item): Stored => {
+    const record = fromItem(item);
+    return { record, version: record.revision, ageMs: Math.max(0, clock.nowMs() - record.writtenAtMs) };
+  };
+  const table: Table = { connection, tableName, partitionKey, toStored };
+
+  const get = async (session: Session, id: RecordId): Promise<Stored | undefined> => {
+    const { Item } = await session.read((sdk) => new sdk.GetItemCommand({ TableName: tableName, Key: keyOf(id), ConsistentRead: true }));
+    return Item === undefined ? undefined : toStored(Item);
+  };
+  /** Undefined: it was written. Not every service returns the item with its refusal, and "not returned" must not pass for "absent". */
+  const refusal = async (session: Session, id: RecordId, write: Promise<unknown>): Promise<Conflict | TooLarge | undefined> => {
+    try {
+      await write;
+      return undefined;
+    } catch (error) {
+      if (isItemTooLarge(error)) return { ok: false, reason: 'too-large' };
+      if (!isConditionFailed(error)) throw error;
+      const { Item: standing } = error as { Item?: Item };
+      return { ok: false, reason: 'conflict', current: standing === undefined ? await get(session, id) : toStored(standing) };
+    }
+  };
+  const onlyAbsent = { ConditionExpression: 'attribute_not_exists(#key)', ExpressionAttributeNames: { '#key': partitionKey } };
+  const onlyVersion = (version: string) => ({
+    ConditionExpression: '#revision = :version',
+    ExpressionAttributeNames: { '#revision': 'revision' },
+    ExpressionAttributeValues: { ':version': { S: version } },
+  });
+
+  const put = async (id: RecordId, record: RecordToWrite, condition: object, attempts: number, call?: CallOptions): Promise<WriteResult> => {
+    // Stamped once: all tries of this call carry the moment of the first.
+    const item = toItem(id, { ...record, writtenAtMs: clock.nowMs() }, layout);
+    if (itemBytes(item) > MAX_ITEM_BYTES) return { ok: false, reason: 'too-large' };
+    const input = { TableName: tableName, Item: item, ReturnValuesOnConditionCheckFailure: 'ALL_OLD' as const, ...condition };
+    return connection.call(call, async (session) => {
+      for (let attempt = 1; attempt <= attempts; attempt++) {
+        const write = session.write((sdk) => new sdk.PutItemCommand(input));
+        const refused = await refusal(session, id, write);
+        if (refused === undefined) return { ok: true, version: record.revision };
+        if (refused.reason === 'too-large' || refused.current !== undefined || attempts === 1) return refused;
+      }
+      throw storeUnavailable(`DynamoDB table ${tableName} refused a new item ${attempts} times, and had none`, undefined);
+    });
+  };
+
+  const remove: RecordStore['delete'] = (id, version, call) =>
+    connection.call(call, async (session) => {
+      const input = { TableName: tableName, Key: keyOf(id), ReturnValuesOnConditionCheckFailure: 'ALL_OLD' as const, ...onlyVersion(version) };
+      const write = session.write((sdk) => new sdk.DeleteItemCommand(input));
+      const refused = await refusal(session, id, write);
+      return refused?.reason === 'conflict' ? refused : { ok: true, version };
+    });
+
+  return {
+    name: 'dynamodb',
+    limits: { maxRecordBytes: MAX_ITEM_BYTES, inlineBytes: MAX_ITEM_BYTES, maxKeyBytes: 1024 },
+    clock: { source: 'caller', uncertaintyMs, nowMs: clock.nowMs },
+    read: (id, call) => connection.call(call, (session) => get(session, id)),
+    create: (id, record, call) => put(id, record, onlyAbsent, CREATE_ATTEMPTS, call),
+    replace: (id, record, version, call) => put(id, record, onlyVersion(version), 1, call),
+    delete: remove,
+    list: (query) => scan(table, query),
+    purge: (query) => purgeTable(table, remove, uncertaintyMs, query),
+    setUp: () => setUpTable(connection, tableName, layout),
+    close: async () => connection.close(),
+  };
+}
+
+function configure(given: DynamodbStoreOptions) {
+  const tableName = process.env.RERUNSAFE_TABLE;
+  const options = typeof given === 'object' && given !== null && !given.tableName && tableName ? { ...given, tableName } : given;
+  checkOptions('dynamodbStore', options, RULES, ['tableName']);
+  const { partitionKey = 'id', ttlAttribute = 'expiresAtS', uncertaintyMs = DEFAULT_UNCERTAINTY_MS } = options;
+  if (partitionKey === ttlAttribute) throw invalidOptions('dynamodbStore', ['partitionKey and ttlAttribute must differ']);
+  const layout: Layout = { partitionKey, ttlAttribute: ttlAttribute === false ? undefined : ttlAttribute };
+  const { client, requestTimeoutMs = DEFAULT_REQUEST_TIMEOUT_MS } = options;
+  const name = options.tableName as string;
+  return { tableName: name, layout, uncertaintyMs, connection: connect({ client, tableName: name, partitionKey, requestTimeoutMs }) };
+}
