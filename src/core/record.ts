@@ -19,7 +19,10 @@ export type Encoded = unknown;
 
 export type Outcome =
   | { readonly kind: 'value'; readonly value: Encoded }
-  | { readonly kind: 'error'; readonly error: { readonly name: string; readonly message: string; readonly code?: string | number; readonly data?: Encoded } }
+  | {
+      readonly kind: 'error';
+      readonly error: { readonly name: string; readonly message: string; readonly code?: string | number; readonly data?: Encoded };
+    }
   /** The work succeeded, its value could not be kept. */
   | { readonly kind: 'not-stored'; readonly reason: 'too-large' | 'not-serializable' };
 
@@ -137,9 +140,13 @@ export function toRow(record: StoredRecord): Row {
 export function fromRow(row: Readonly<Record<string, unknown>>): StoredRecord {
   const schema = row.schema;
   if (typeof schema === 'number' && schema > SCHEMA) {
-    throw new RerunSafeError('RECORD_TOO_NEW', `The record has schema ${schema}; this version knows ${SCHEMA}. Update rerunsafe; nothing was changed.`, {
-      facts: { schema },
-    });
+    throw new RerunSafeError(
+      'RECORD_TOO_NEW',
+      `The record has schema ${schema}; this version knows ${SCHEMA}. Update rerunsafe; nothing was changed.`,
+      {
+        facts: { schema },
+      },
+    );
   }
   const columns: Record<string, unknown> = {};
   for (const [name, type] of Object.entries(COLUMNS)) {

@@ -1,0 +1,261 @@
+/**
+ * An owner's own moves on its record: renew, keep a step, complete, give up. One at a time, in order, each decided anew from the record that
+ * stands there whenever the store says that another one does.
+ *
+ * @module
+ */
+import { bounded } from './bounded.ts';
+import type { CallFacts, Held } from './claim.ts';
+import { decide, type MoveIntent } from './decide.ts';
+import { isRerunSafeError, RerunSafeError } from './errors.ts';
+import { Lifetime } from './lifetime.ts';
+import type { WriteResult } from './ports.ts';
+import type { Outcome, RecordToWrite, Version } from './record.ts';
+import { Renewal, renewalLimitMs } from './renewal.ts';
+import { type Instant, instant, pause } from './system.ts';
+import { pauseBeforeMs } from './waits.ts';
+
+export type MoveResult =
+  | { readonly kind: 'written'; readonly sentAt: Instant; readonly vanished?: true }
+  /** Another owner completed it for the same input. */
+  | { readonly kind: 'adopt'; readonly outcome: Outcome; readonly attempt: number }
+  | { readonly kind: 'lost' }
+  | { readonly kind: 'too-large' }
+  /** Nobody knows; `error` says why. */
+  | { readonly kind: 'no-answer'; readonly error: unknown };
+
+type Send = (record: RecordToWrite, version: Version | undefined) => Promise<WriteResult>;
+
+interface Move {
+  readonly kind: MoveIntent['kind'];
+  /** Puts the own change, and nothing else, on the record that stands there. */
+  readonly change: (standing: RecordToWrite) => RecordToWrite;
+  /** Whether to go on after a failure. */
+  readonly keepTrying: () => boolean;
+  readonly limitMs?: number;
+  readonly signal?: AbortSignal;
+  /** Writes the record; default: this store. */
+  readonly send?: Send;
+}
+
+/** Conflicts and failures of one move, at most. */
+const MOST_TRIES = 200;
+const GIVE_UP_TRIES = 3;
+
+export class Attempt {
+  readonly lifetime: Lifetime;
+  readonly attempt: number;
+  readonly token: number;
+  readonly owner: string;
+  readonly #facts: CallFacts;
+  readonly #renewal: Renewal | undefined;
+  /** The record as this owner last knew it. */
+  #record: RecordToWrite;
+  /** undefined: the row is gone. */
+  #version: Version | undefined;
+  #tail: Promise<unknown> = Promise.resolve();
+  #final = false;
+
+  constructor(facts: CallFacts, held: Held, onLost: (error: RerunSafeError) => void) {
+    this.#facts = facts;
+    this.#record = held.record;
+    this.#version = held.version;
+    this.attempt = held.record.attempt;
+    this.token = held.record.token;
+    this.owner = held.record.owner;
+    const { system, guard, leaseMs, remainingMs, signal } = facts;
+    this.lifetime = new Lifetime({ system, what: guard.operation, leaseMs, sentAt: held.sentAt, remainingMs, signal, onLost });
+    if (guard.renew === 'auto') this.#renewal = new Renewal(system, this.lifetime, leaseMs, (stop) => this.#renewOnce(stop));
+  }
+
+  get steps(): NonNullable<RecordToWrite['steps']> {
+    return this.#record.steps ?? {};
+  }
+
+  /** The work has settled: renewal stops. */
+  async settled(): Promise<void> {
+    await this.#renewal?.stop();
+  }
+
+  async keepStep(name: string, step: NonNullable<RecordToWrite['steps']>[string]): Promise<MoveResult> {
+    const { leaseMs } = this.#facts;
+    const result = await this.#inOrder(() =>
+      this.#move({
+        kind: 'step',
+        change: (standing) => ({ ...standing, steps: { ...standing.steps, [name]: step } }),
+        keepTrying: () => !this.lifetime.lost,
+        // Short, so that a renewal waiting behind it still comes in time.
+        limitMs: Math.max(500, leaseMs / 4),
+      }),
+    );
+    // Every write restarts the lease in the store.
+    if (result.kind === 'written') this.lifetime.renewed(result.sentAt);
+    if ((result.kind === 'lost' || result.kind === 'adopt') && !this.#final) this.lifetime.lose('somebody else took it over');
+    return result;
+  }
+
+  /** Always tried, at least once, also after the lease was lost: the store decides. */
+  async complete(outcome: Outcome): Promise<MoveResult> {
+    await this.settled();
+    return this.#inOrder(() => this.#finish(outcome));
+  }
+
+  /** The completion, written by `send` together with business rows. Where it is known not to have happened, the attempt goes on. */
+  commit(outcome: Outcome, send: Send): Promise<MoveResult> {
+    return this.#inOrder(async () => {
+      if (this.#final) return { kind: 'lost' };
+      const result = await this.#finish(outcome, send);
+      this.#final = result.kind !== 'too-large' && !(result.kind === 'no-answer' && !isRerunSafeError(result.error, 'WRITE_UNKNOWN'));
+      return result;
+    });
+  }
+
+  async #finish(outcome: Outcome, send?: Send): Promise<MoveResult> {
+    this.#final = true;
+    const move: Move = {
+      kind: 'complete',
+      change: (standing) => completed(standing, outcome, this.#facts.retentionMs),
+      keepTrying: () => !this.lifetime.lost,
+      ...(send === undefined ? {} : { send }),
+    };
+    const result = await this.#move(move, true);
+    // Until the lease ends, then one look: somebody else may have taken over meanwhile, or the save may have landed after all.
+    return result.kind === 'no-answer' ? this.#look(move, result) : result;
+  }
+
+  /** A throw of the work, as it was judged. After the lease is over nothing is declared: the record lapses. */
+  async giveUp(as: 'released' | 'unknown'): Promise<MoveResult> {
+    await this.settled();
+    let tries = 0;
+    return this.#inOrder(async () => {
+      if (this.lifetime.lost) return { kind: 'lost' };
+      this.#final = true;
+      return this.#move(
+        {
+          kind: 'give-up',
+          change: (standing) => (as === 'released' ? { ...standing, state: 'released' } : { ...standing, leaseMs: 0 }),
+          keepTrying: () => !this.lifetime.lost && ++tries < GIVE_UP_TRIES,
+        },
+        true,
+      );
+    });
+  }
+
+  /** Blocking changes owner and token, so that what this attempt may still send is refused. */
+  async block(): Promise<MoveResult> {
+    await this.settled();
+    return this.#inOrder(() => {
+      this.#final = true;
+      const owner = this.#facts.system.nonce();
+      return this.#move(
+        {
+          kind: 'give-up',
+          change: (standing) => ({ ...standing, state: 'blocked', owner, token: standing.token + 1 }),
+          keepTrying: () => !this.lifetime.lost,
+        },
+        true,
+      );
+    });
+  }
+
+  #renewOnce(stop: AbortSignal): ReturnType<ConstructorParameters<typeof Renewal>[3]> {
+    return this.#inOrder(async () => {
+      if (stop.aborted || this.#final || this.lifetime.lost) throw new RerunSafeError('LEASE_LOST', 'too late to renew');
+      const { leaseMs } = this.#facts;
+      const move: Move = { kind: 'renew', change: (standing) => standing, keepTrying: () => false, limitMs: renewalLimitMs(leaseMs), signal: stop };
+      const result = await this.#move(move);
+      if (result.kind === 'written') return { kind: 'renewed', sentAt: result.sentAt };
+      if (result.kind === 'lost' || result.kind === 'adopt') return { kind: 'lost' };
+      throw result.kind === 'no-answer' ? result.error : new RerunSafeError('STORE_MISCONFIGURED', 'A renewal was refused for its size.');
+    });
+  }
+
+  /** One at a time. Once a final write was sent, nothing else follows it. */
+  #inOrder<R>(move: () => Promise<R>): Promise<R> {
+    const next = this.#tail.then(move);
+    this.#tail = next.catch(() => {});
+    return next;
+  }
+
+  async #move(move: Move, final = false): Promise<MoveResult> {
+    if (this.#final && !final) return { kind: 'lost' };
+    const { system, id } = this.#facts;
+    const sends = new Map<string, Instant>();
+    const send = move.send ?? ((record, version) => this.#store(record, version, move));
+    let vanished = false;
+    let doubt: unknown;
+    for (let tries = 0; tries < MOST_TRIES; tries++) {
+      const record: RecordToWrite = { ...move.change(this.#record), revision: system.nonce() };
+      sends.set(record.revision, instant(system.clock));
+      let result: WriteResult;
+      try {
+        result = await send(record, this.#version);
+      } catch (failure) {
+        // A later "did not happen" settles its own try, not an earlier one that got no answer.
+        if (isRerunSafeError(failure, 'WRITE_UNKNOWN')) doubt = failure;
+        if (!isStoreFailure(failure) || !move.keepTrying()) return { kind: 'no-answer', error: doubt ?? failure };
+        await pause(system, Math.min(pauseBeforeMs(tries, system), Math.max(1, this.lifetime.leaseLeftMs())));
+        continue;
+      }
+      if (result.ok) return this.#keep(record, result.version, sends, vanished);
+      if (result.reason === 'too-large') return { kind: 'too-large' };
+      const { current } = result;
+      // An answer that was lost, and a retry that met our own write.
+      if (current !== undefined && sends.has(current.record.revision)) return this.#keep(current.record, current.version, sends, vanished);
+      const intent: MoveIntent = { kind: move.kind, owner: this.owner, fingerprint: this.#facts.fingerprint };
+      const decision = decide(current, intent, { nowMs: 0, uncertaintyMs: 0 });
+      if (decision.kind === 'write') {
+        this.#record = decision.over.record;
+        this.#version = decision.over.version;
+      } else if (decision.kind === 'create') {
+        this.#version = undefined;
+        vanished = true;
+      } else if (decision.kind === 'done') {
+        return { kind: 'written', sentAt: instant(system.clock) };
+      } else return decision;
+    }
+    return { kind: 'no-answer', error: doubt ?? new RerunSafeError('WRITE_UNKNOWN', `The record ${id} changed under each of ${MOST_TRIES} tries.`) };
+  }
+
+  #keep(record: RecordToWrite, version: Version, sends: ReadonlyMap<string, Instant>, vanished: boolean): MoveResult {
+    this.#record = record;
+    this.#version = version;
+    const sentAt = sends.get(record.revision) as Instant;
+    return { kind: 'written', sentAt, ...(vanished ? { vanished } : {}) };
+  }
+
+  async #look(move: Move, result: MoveResult): Promise<MoveResult> {
+    const { system, guard, id, fingerprint } = this.#facts;
+    try {
+      const standing = await bounded(system, this.#limitMs(), (options) => guard.store.read(id, options));
+      const decision = decide(standing, { kind: move.kind, owner: this.owner, fingerprint }, { nowMs: 0, uncertaintyMs: 0 });
+      if (decision.kind === 'done') return { kind: 'written', sentAt: instant(system.clock) };
+      return decision.kind === 'adopt' || decision.kind === 'lost' ? decision : result;
+    } catch {
+      return result;
+    }
+  }
+
+  #store(record: RecordToWrite, version: Version | undefined, move: Move): Promise<WriteResult> {
+    const { system, guard, id } = this.#facts;
+    const { store } = guard;
+    return bounded(
+      system,
+      move.limitMs ?? this.#limitMs(),
+      (options) => (version === undefined ? store.create(id, record, options) : store.replace(id, record, version, options)),
+      move.signal,
+    );
+  }
+
+  /** A try of a final write gets a sensible time even when the lease is nearly, or altogether, over. */
+  #limitMs(): number {
+    return Math.max(5_000, this.lifetime.leaseLeftMs());
+  }
+}
+
+const isStoreFailure = (error: unknown): boolean => isRerunSafeError(error, 'STORE_UNAVAILABLE') || isRerunSafeError(error, 'WRITE_UNKNOWN');
+
+function completed(standing: RecordToWrite, outcome: Outcome, retentionMs: number): RecordToWrite {
+  const { steps: _, ...rest } = standing;
+  return { ...rest, state: 'completed', outcome, retentionMs };
+}

@@ -1,0 +1,121 @@
+/**
+ * The whole life cycle of a record as one pure function. The runner only carries out what is said here.
+ *
+ * @module
+ */
+import { fingerprintsDiffer } from './fingerprint.ts';
+import type { Stored } from './ports.ts';
+import { isExpired, isLapsed, type Outcome, type Owner, type StoredStep } from './record.ts';
+
+/** A new caller wants to run. */
+export interface BeginIntent {
+  readonly kind: 'begin';
+  /** Every owner nonce this call has used: an own record is never "someone else's". */
+  readonly owners: ReadonlySet<Owner>;
+  readonly fingerprint: string | undefined;
+  readonly onUnknown: 'retry' | 'block' | 'ask';
+  readonly maxAttempts: number;
+}
+
+/** An owner's own move, decided anew from what stands there. */
+export interface MoveIntent {
+  readonly kind: 'renew' | 'step' | 'complete' | 'give-up';
+  readonly owner: Owner;
+  readonly fingerprint: string | undefined;
+}
+
+export interface ClockFacts {
+  /** The store's time, epoch ms. */
+  readonly nowMs: number;
+  /** How far two callers' clocks may differ. */
+  readonly uncertaintyMs: number;
+}
+
+export interface Claim {
+  readonly kind: 'claim';
+  /** What the claim is written over; undefined: only when absent. */
+  readonly over: Stored | undefined;
+  readonly attempt: number;
+  readonly token: number;
+  readonly steps: Readonly<Record<string, StoredStep>> | undefined;
+  /** The attempt before this one ended with no outcome. */
+  readonly afterUnknown: boolean;
+  /** Ask the caller's `onUnknown` under the new lease before the work starts. */
+  readonly ask: boolean;
+}
+
+export type BeginDecision =
+  | Claim
+  | { readonly kind: 'ours'; readonly standing: Stored }
+  | { readonly kind: 'replay'; readonly outcome: Outcome; readonly attempt: number }
+  | { readonly kind: 'key-reused' }
+  | { readonly kind: 'in-flight'; readonly retryAfterMs: number }
+  | { readonly kind: 'blocked' }
+  /** Write `blocked` over it first (new owner, this token), then refuse. */
+  | { readonly kind: 'block'; readonly over: Stored; readonly token: number; readonly why: 'unknown' | 'attempts' };
+
+export type MoveDecision =
+  /** Put the own change on this record, and write it over this version. */
+  | { readonly kind: 'write'; readonly over: Stored }
+  /** The row is gone: completion makes it. */
+  | { readonly kind: 'create' }
+  /** Another owner completed it: that is the outcome (I2). */
+  | { readonly kind: 'adopt'; readonly outcome: Outcome; readonly attempt: number }
+  /** Our own final write had succeeded. */
+  | { readonly kind: 'done' }
+  | { readonly kind: 'lost' };
+
+export function decide(standing: Stored | undefined, intent: BeginIntent, facts: ClockFacts): BeginDecision;
+export function decide(standing: Stored | undefined, intent: MoveIntent, facts: ClockFacts): MoveDecision;
+export function decide(standing: Stored | undefined, intent: BeginIntent | MoveIntent, facts: ClockFacts): BeginDecision | MoveDecision {
+  return intent.kind === 'begin' ? begin(standing, intent, facts) : move(standing, intent);
+}
+
+function begin(standing: Stored | undefined, intent: BeginIntent, { nowMs, uncertaintyMs }: ClockFacts): BeginDecision {
+  const fresh: Claim = { kind: 'claim', over: standing, attempt: 1, token: nowMs, steps: undefined, afterUnknown: false, ask: false };
+  if (standing === undefined) return fresh;
+  const { record, ageMs } = standing;
+  const token = Math.max(record.token + 1, nowMs);
+  // Asked before anything else: an answer that was lost must not turn our own record into a stranger's (I7).
+  if (record.state === 'running' && intent.owners.has(record.owner)) return { kind: 'ours', standing };
+  if (isExpired(record, ageMs, uncertaintyMs)) return { ...fresh, token };
+  if (fingerprintsDiffer(record.fingerprint, intent.fingerprint)) return { kind: 'key-reused' };
+  if (record.state === 'completed') return { kind: 'replay', outcome: record.outcome ?? NO_OUTCOME, attempt: record.attempt };
+  if (record.state === 'blocked') return { kind: 'blocked' };
+  const lapsed = isLapsed(record, ageMs, uncertaintyMs);
+  if (record.state === 'running' && !lapsed) return { kind: 'in-flight', retryAfterMs: retryAfter(standing, uncertaintyMs) };
+  if (lapsed && intent.onUnknown === 'block') return { kind: 'block', over: standing, token, why: 'unknown' };
+  if (record.attempt >= intent.maxAttempts) return { kind: 'block', over: standing, token, why: 'attempts' };
+  return {
+    kind: 'claim',
+    over: standing,
+    attempt: record.attempt + 1,
+    token,
+    steps: record.steps,
+    afterUnknown: lapsed,
+    ask: lapsed && intent.onUnknown === 'ask',
+  };
+}
+
+function move(standing: Stored | undefined, intent: MoveIntent): MoveDecision {
+  const completing = intent.kind === 'complete';
+  if (standing === undefined) return completing ? { kind: 'create' } : { kind: 'lost' };
+  const { record } = standing;
+  if (record.owner === intent.owner) {
+    if (record.state === 'running') return { kind: 'write', over: standing };
+    // Our own `completed`: the completion had succeeded. Our own `released`: over, for good.
+    return record.state === 'completed' || intent.kind === 'give-up' ? { kind: 'done' } : { kind: 'lost' };
+  }
+  if (completing && record.state === 'completed' && !fingerprintsDiffer(record.fingerprint, intent.fingerprint)) {
+    return { kind: 'adopt', outcome: record.outcome ?? NO_OUTCOME, attempt: record.attempt };
+  }
+  return { kind: 'lost' };
+}
+
+const NO_OUTCOME: Outcome = { kind: 'not-stored', reason: 'not-serializable' };
+
+/** min(lease left, max(1 s, age of the record), 10 s). */
+function retryAfter({ record, ageMs }: Stored, uncertaintyMs: number): number {
+  const leftMs = record.leaseMs + uncertaintyMs - ageMs;
+  return Math.max(1, Math.ceil(Math.min(leftMs, Math.max(1_000, ageMs), 10_000)));
+}

@@ -1,0 +1,58 @@
+/**
+ * What happened, on `node:diagnostics_channel`: `rerunsafe:run` and `rerunsafe:lease`. Costs nothing while nobody listens.
+ *
+ * @module
+ */
+import { channel } from 'node:diagnostics_channel';
+
+export type RunEventName =
+  | 'claimed'
+  | 'replayed'
+  | 'waited'
+  | 'in-flight'
+  | 'key-reused'
+  | 'completed'
+  | 'released'
+  | 'remembered'
+  | 'unknown'
+  | 'blocked'
+  | 'taken-over'
+  | 'lease-lost'
+  | 'save-failed'
+  | 'record-vanished'
+  | 'unguarded';
+
+/** Never carries the key: `id` is its hash. */
+export interface RunEvent {
+  readonly event: RunEventName;
+  readonly operation: string;
+  readonly id: string;
+  readonly store: string;
+  readonly attempt?: number;
+  readonly token?: number;
+  readonly error?: unknown;
+}
+
+export type LeaseEventName = 'acquired' | 'skipped' | 'renewed' | 'lost' | 'released';
+
+export interface LeaseEvent {
+  readonly event: LeaseEventName;
+  readonly name: string;
+  readonly provider: string;
+  readonly token?: number;
+  readonly slot?: number;
+  /** Why it was skipped: `held`, `slot-done` or `slot-passed`. */
+  readonly reason?: string;
+  readonly error?: unknown;
+}
+
+const runs = channel('rerunsafe:run');
+const leases = channel('rerunsafe:lease');
+
+export function tellRun(event: RunEvent): void {
+  if (runs.hasSubscribers) runs.publish(event);
+}
+
+export function tellLease(event: LeaseEvent): void {
+  if (leases.hasSubscribers) leases.publish(event);
+}

@@ -1,0 +1,169 @@
+/**
+ * What a user chooses once for an operation, checked and with its defaults; and what each call adds.
+ *
+ * @module
+ */
+
+import type { Key } from './key.ts';
+import {
+  anything,
+  checkOptions,
+  either,
+  has,
+  invalidOptions,
+  isBoolean,
+  isFunction,
+  isInteger,
+  isName,
+  isObject,
+  isOneOf,
+  type Rules,
+} from './options.ts';
+import type { RecordStore } from './ports.ts';
+import type { Run } from './run.ts';
+
+/** What a throw of the work means. `release`: failed, may run again. `remember`: it is the outcome. `unknown`: nobody can say what it did. */
+export type ThrowVerdict = 'release' | 'remember' | 'unknown';
+
+/** What asking the far side brought to light. */
+export type UnknownAnswer<T> = { readonly done: T } | 'not-done' | 'block';
+
+export interface GuardOptions<T = unknown> {
+  /** Where records are kept. */
+  readonly store: RecordStore;
+  /** The work, by a stable name: `payments/charge`. Part of every key; never a function's or host's name, which change. */
+  readonly operation: string;
+  /**
+   * How long an attempt holds its record without renewing, ms. Default 60,000 (in Lambda: the remaining time + 1 s). At least 100.
+   * After a crash the key is free again after this long.
+   */
+  readonly leaseMs?: number;
+  /** `auto` (default): renewed every third of the lease while the work runs. `none`: the lease is all there is. */
+  readonly renew?: 'auto' | 'none';
+  /** How long a finished record is remembered, ms. Default 86,400,000 (24 h), queues 7 d. Longer than the lease. */
+  readonly retentionMs?: number;
+  /** A duplicate while the first still runs: `refuse` (default) with `IN_FLIGHT`, or wait up to `waitMs` for its outcome. */
+  readonly onInFlight?: 'refuse' | { readonly waitMs: number };
+  /**
+   * An earlier attempt ended with no outcome (crash, lost lease): `retry` (default) runs again, `block` refuses until a person resolves it, a
+   * function is asked first, under the new lease. Asking is safe only where the far side refuses what may still be on its way, by the derived
+   * key (`run.keyFor`) or the fence. If the function throws, the record stays lapsed and the error goes to the caller.
+   */
+  readonly onUnknown?: 'retry' | 'block' | ((run: Run<T>) => UnknownAnswer<T> | Promise<UnknownAnswer<T>>);
+  /**
+   * What a throw means. Default: a `PermanentError` is remembered, anything else released; but where `onUnknown` is not `retry`, anything else is
+   * unknown unless it is a `NotDoneError`. undefined = the default. The caller gets the very thing that was thrown in any case.
+   */
+  readonly onThrow?: (error: unknown) => ThrowVerdict | undefined;
+  /** The work succeeded, its outcome could not be saved: `return` (default) the value with `saved: false`, or `throw`. */
+  readonly onSaveFailed?: 'return' | 'throw';
+  /** Beyond this many attempts the record is blocked. Default 100. */
+  readonly maxAttempts?: number;
+  /** The store does not answer the claim: `refuse` (default) with `STORE_UNAVAILABLE`, or `run` the work unguarded. */
+  readonly onStoreDown?: 'refuse' | 'run';
+  /** The key as people see it in the record. Default true; `false` keeps it out; a string replaces it. */
+  readonly label?: boolean | string;
+  /** Time left to the whole invocation, ms: bounds waits and `run.remainingMs()`. Given by the adapters. */
+  readonly remainingMs?: () => number;
+  /** Cancels waiting, and aborts the run's signal. */
+  readonly signal?: AbortSignal;
+}
+
+export interface RunOnceOptions<T = unknown> extends GuardOptions<T> {
+  /** What makes this run "the same run again". */
+  readonly key: Key;
+  /** On whose behalf: tenant, user, API key. Two scopes never see each other's records. */
+  readonly scope?: Key;
+  /** Hashed once, before the work: the same key with another input is refused. */
+  readonly input?: unknown;
+  /** Instead of `input`: a fingerprint of your own. */
+  readonly fingerprint?: string;
+}
+
+export const DEFAULT_LEASE_MS = 60_000;
+export const DEFAULT_RETENTION_MS = 86_400_000;
+export const MIN_LEASE_MS = 100;
+/** setTimeout ends at once beyond this. */
+export const MAX_WAIT_MS = 2_147_483_647;
+
+const isWait = (value: unknown): string | undefined =>
+  isObject(value) ?? ('waitMs' in (value as object) ? isInteger(0, MAX_WAIT_MS)((value as { waitMs: unknown }).waitMs) : 'needs waitMs');
+const isSignal = (value: unknown): string | undefined => (value instanceof AbortSignal ? undefined : 'must be an AbortSignal');
+
+/** The rules of {@link GuardOptions}; adapters add their own. */
+export const GUARD_RULES: Rules = {
+  store: has('read', 'create', 'replace', 'delete', 'list', 'purge'),
+  operation: isName(128),
+  leaseMs: isInteger(MIN_LEASE_MS, MAX_WAIT_MS),
+  renew: isOneOf('auto', 'none'),
+  retentionMs: isInteger(1),
+  onInFlight: either(isOneOf('refuse'), isWait),
+  onUnknown: either(isOneOf('retry', 'block'), isFunction),
+  onThrow: isFunction,
+  onSaveFailed: isOneOf('return', 'throw'),
+  maxAttempts: isInteger(1),
+  onStoreDown: isOneOf('refuse', 'run'),
+  label: either(isBoolean, isName(200)),
+  remainingMs: isFunction,
+  signal: isSignal,
+};
+
+const CALL_RULES: Rules = { ...GUARD_RULES, key: anything, scope: anything, input: anything, fingerprint: isName(1_000) };
+
+/** Checked options with their defaults. */
+export interface Guard<T = unknown> extends GuardOptions<T> {
+  readonly leaseMs: number;
+  readonly renew: 'auto' | 'none';
+  readonly retentionMs: number;
+  readonly waitMs: number;
+  readonly onUnknown: NonNullable<GuardOptions<T>['onUnknown']>;
+  readonly onSaveFailed: 'return' | 'throw';
+  readonly maxAttempts: number;
+  readonly onStoreDown: 'refuse' | 'run';
+  readonly label: boolean | string;
+}
+
+/** What one call adds to its guard. */
+export interface Call {
+  readonly key: unknown;
+  readonly scope?: unknown;
+  readonly input?: unknown;
+  readonly fingerprint?: string | undefined;
+  /** Who runs it, for people only. */
+  readonly holder?: string | undefined;
+  readonly leaseMs?: number | undefined;
+  readonly waitMs?: number | undefined;
+  readonly remainingMs?: (() => number) | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * Checks the options of a wrapper, once. `rules` and `required`: the wrapper's own options beside {@link GUARD_RULES}.
+ *
+ * @throws RerunSafeError `INVALID_OPTIONS` with everything that is wrong.
+ */
+export function guardFrom<T>(what: string, options: GuardOptions<T>, rules: Rules = {}, required: readonly string[] = []): Guard<T> {
+  checkOptions(what, options, { ...GUARD_RULES, ...rules }, ['store', 'operation', ...required]);
+  const leaseMs = options.leaseMs ?? DEFAULT_LEASE_MS;
+  const retentionMs = options.retentionMs ?? Math.max(DEFAULT_RETENTION_MS, leaseMs * 2);
+  if (retentionMs <= leaseMs) throw invalidOptions(what, [`retentionMs (${retentionMs}) must be longer than leaseMs (${leaseMs})`]);
+  return {
+    ...options,
+    leaseMs,
+    retentionMs,
+    renew: options.renew ?? 'auto',
+    waitMs: typeof options.onInFlight === 'object' ? options.onInFlight.waitMs : 0,
+    onUnknown: options.onUnknown ?? 'retry',
+    onSaveFailed: options.onSaveFailed ?? 'return',
+    maxAttempts: options.maxAttempts ?? 100,
+    onStoreDown: options.onStoreDown ?? 'refuse',
+    label: options.label ?? true,
+  };
+}
+
+/** The options of {@link runOnce}: guard and call in one. */
+export function splitOptions<T>(what: string, options: RunOnceOptions<T>): { guard: Guard<T>; call: Call } {
+  checkOptions(what, options, CALL_RULES, ['store', 'operation']);
+  const { key, scope, input, fingerprint, ...rest } = options;
+  return { guard: guardFrom(what, rest), call: { key, scope, input, fingerprint } };
+}

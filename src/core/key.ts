@@ -1,0 +1,72 @@
+/**
+ * Keys: what makes a run "the same run again".
+ *
+ * Parts are length-prefixed before they are hashed, so no separator can be forged, and the hash fits every store's rules for keys.
+ *
+ * @module
+ */
+import { createHash } from 'node:crypto';
+import { RerunSafeError } from './errors.ts';
+import { invalidOptions } from './options.ts';
+import type { RecordId } from './record.ts';
+
+export type KeyPart = string | number | bigint;
+/** A string, number, bigint, or an array of those. A number and the string of the same digits are one key. */
+export type Key = KeyPart | readonly KeyPart[];
+
+/**
+ * @throws RerunSafeError `MISSING_KEY` for undefined, null, '' or an empty array (also inside); `INVALID_OPTIONS` for unsafe numbers, objects
+ * and ill-formed strings.
+ */
+export const keyParts = (key: unknown): string[] => partsOf(key, 'key', () => new RerunSafeError('MISSING_KEY', MISSING));
+
+/** @throws RerunSafeError `MISSING_SCOPE`, and `INVALID_OPTIONS` as {@link keyParts}. `undefined` is no scope: []. */
+export const scopeParts = (scope: unknown): string[] =>
+  scope === undefined
+    ? []
+    : partsOf(
+        scope,
+        'scope',
+        () => new RerunSafeError('MISSING_SCOPE', 'The scope is empty; records are never shared by accident. Nothing was run.'),
+      );
+
+const MISSING = 'The idempotency key is missing (undefined, null or an empty string). Nothing was run.';
+
+function partsOf(value: unknown, what: string, missing: () => RerunSafeError): string[] {
+  const parts: readonly unknown[] = Array.isArray(value) ? value : [value];
+  if (parts.length === 0) throw missing();
+  return parts.map((part) => {
+    if (part === undefined || part === null || part === '') throw missing();
+    if (typeof part === 'bigint') return part.toString();
+    if (typeof part === 'number' && Number.isFinite(part) && Math.abs(part) <= Number.MAX_SAFE_INTEGER) return String(part === 0 ? 0 : part);
+    // A lone surrogate becomes U+FFFD in UTF-8: two keys would be one.
+    if (typeof part === 'string' && !/\p{Surrogate}/u.test(part)) return part;
+    throw invalidOptions(what, [`a part of the ${what} must be a well-formed string, a safe number or a bigint, not ${typeof part}`]);
+  });
+}
+
+/** SHA-256 over length-prefixed parts, base64url, 43 characters. */
+export function hashParts(...groups: readonly (string | readonly string[])[]): string {
+  const hash = createHash('sha256');
+  for (const group of groups) {
+    const parts = typeof group === 'string' ? [group] : group;
+    hash.update(`${parts.length}[`);
+    for (const part of parts) hash.update(`${Buffer.byteLength(part)}:${part}`);
+  }
+  return hash.digest('base64url');
+}
+
+export const recordId = (operation: string, scope: readonly string[], key: readonly string[]): RecordId =>
+  `r1_${hashParts('record', operation, scope, key)}` as RecordId;
+
+/** Kept in the record so that everything of one scope can be found and erased. */
+export const scopeHash = (scope: readonly string[]): string => (scope.length === 0 ? '' : hashParts('scope', scope));
+
+/** A key for the far side: the same in every attempt, tells nothing of the original. 43 characters of `[A-Za-z0-9_-]`. */
+export const derivedKey = (id: RecordId, name: string): string => hashParts('derived', id, name);
+
+/** The key as people know it, short enough for any column. */
+export const labelOf = (parts: readonly string[]): string => {
+  const label = parts.join('/').replaceAll(/\p{Cc}/gu, ' ');
+  return label.length <= 200 ? label : `${label.slice(0, 199).replace(/[\uD800-\uDBFF]$/, '')}…`;
+};

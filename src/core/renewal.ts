@@ -1,0 +1,60 @@
+/**
+ * Renewing every third of the lease, until stopped. A renewal without an answer is unknown: the old deadline stays, and it is tried again soon.
+ *
+ * @module
+ */
+
+import type { Lifetime } from './lifetime.ts';
+import type { System } from './ports.ts';
+import type { Instant } from './system.ts';
+
+/** `lost` is definite; a throw is unknown. `sentAt`: when the write that stands was first sent. */
+export type RenewOnce = (signal: AbortSignal) => Promise<{ readonly kind: 'renewed'; readonly sentAt: Instant } | { readonly kind: 'lost' }>;
+
+export class Renewal {
+  readonly #system: System;
+  readonly #lifetime: Lifetime;
+  readonly #leaseMs: number;
+  readonly #renewOnce: RenewOnce;
+  readonly #stop = new AbortController();
+  #cancelTimer = (): void => {};
+  #running: Promise<void> = Promise.resolve();
+
+  constructor(system: System, lifetime: Lifetime, leaseMs: number, renewOnce: RenewOnce) {
+    this.#system = system;
+    this.#lifetime = lifetime;
+    this.#leaseMs = leaseMs;
+    this.#renewOnce = renewOnce;
+    this.#schedule(leaseMs / 3);
+  }
+
+  /** No renewal is sent after this; one under way is given up. */
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    this.#cancelTimer();
+    await this.#running;
+  }
+
+  #schedule(ms: number): void {
+    if (this.#stop.signal.aborted) return;
+    this.#cancelTimer = this.#system.timers.after(Math.max(1, ms), () => {
+      this.#running = this.#renew();
+    });
+  }
+
+  async #renew(): Promise<void> {
+    if (this.#stop.signal.aborted || this.#lifetime.lost) return;
+    try {
+      const result = await this.#renewOnce(this.#stop.signal);
+      if (result.kind === 'lost') this.#lifetime.lose('somebody else took it over');
+      else {
+        this.#lifetime.renewed(result.sentAt);
+        this.#schedule(this.#leaseMs / 3);
+      }
+    } catch {
+      this.#schedule(this.#leaseMs / 12);
+    }
+  }
+}
+
+export const renewalLimitMs = (leaseMs: number): number => Math.max(leaseMs / 6, Math.min(leaseMs / 2, 250));

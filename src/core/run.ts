@@ -1,0 +1,71 @@
+/**
+ * What the work is handed: who it is, how long it may go on, and how to commit with its own data.
+ *
+ * @module
+ */
+import { AsyncLocalStorage } from 'node:async_hooks';
+import type { Fence, WriteResult } from './ports.ts';
+import type { RecordId, RecordToWrite, Version } from './record.ts';
+
+export interface StepOptions {
+  /** Hashed and kept with the step; another input under the same name in a later attempt is `STEP_CHANGED`. */
+  readonly input?: unknown;
+}
+
+/** The record as it has to be written together with the business rows, on condition of `version` (undefined: only when absent). */
+export interface CommitRequest {
+  readonly id: RecordId;
+  readonly record: RecordToWrite;
+  readonly version: Version | undefined;
+}
+
+export interface Run<T = unknown> {
+  /** Derived from operation, scope and key: the same in every attempt, safe to send. 43 characters of `[A-Za-z0-9_-]`. */
+  readonly key: string;
+  readonly operation: string;
+  /** Which try this is, from 1. */
+  readonly attempt: number;
+  /** Grows with every change of owner; undefined in an unguarded run. */
+  readonly token: number | undefined;
+  /** What a fenced write is checked against; undefined in an unguarded run. */
+  readonly fence: Fence | undefined;
+  /** Aborts when the lease is lost (reason: `LEASE_LOST`) or the caller cancels. Advisory: {@link assertHeld} is the check. */
+  readonly signal: AbortSignal;
+  /** What is left of the lease, or of the invocation where that ends first, ms. Never negative. */
+  remainingMs(): number;
+  /**
+   * Reads the clocks: after a synchronous stall the signal has not fired yet.
+   *
+   * @throws RerunSafeError `LEASE_LOST` when less than `minMs` (default 0) is left.
+   */
+  assertHeld(minMs?: number): void;
+  /** A key for one call to the far side: stable across attempts, different for each name. */
+  keyFor(name: string): string;
+  /**
+   * Does a part of the work once: after it resolves its value is kept, and later attempts get it back instead of running it again.
+   *
+   * @throws RerunSafeError `DUPLICATE_STEP` for a name used twice in one attempt, `STEP_CHANGED`, `LEASE_LOST`, `RESULT_NOT_STORED`.
+   */
+  step<S>(name: string, work: () => S | Promise<S>, options?: StepOptions): Promise<S>;
+  /**
+   * The completion, written by `send` in one transaction with business rows. What the work does afterwards changes nothing.
+   *
+   * @throws RerunSafeError `LEASE_LOST` (nothing was written), `WRITE_UNKNOWN`, or what `send` throws.
+   */
+  commit(value: T, send: (request: CommitRequest) => Promise<WriteResult>): Promise<void>;
+}
+
+// One for all copies of the package in a process, so that ESM and CommonJS see the same run.
+const SLOT = Symbol.for('rerunsafe.current-run');
+type Global = typeof globalThis & { [SLOT]?: AsyncLocalStorage<Run> };
+
+const storage = (): AsyncLocalStorage<Run> => {
+  const shared = globalThis as Global;
+  shared[SLOT] ??= new AsyncLocalStorage<Run>();
+  return shared[SLOT];
+};
+
+/** The run this code is part of, from anywhere below; undefined outside of one. */
+export const currentRun = (): Run | undefined => storage().getStore();
+
+export const inRun = <R>(run: Run, work: () => R): R => storage().run(run, work);

@@ -1,0 +1,49 @@
+/**
+ * A step: a part of the work whose value is kept in the record, addressed by name, never by position.
+ *
+ * @module
+ */
+import type { Attempt } from './attempt.ts';
+import { decode, encode } from './codec.ts';
+import { RerunSafeError } from './errors.ts';
+import { fingerprintsDiffer } from './fingerprint.ts';
+import type { StoredStep } from './record.ts';
+
+export async function runStep<S>(owner: Attempt, name: string, fingerprint: string | undefined, work: () => S | Promise<S>): Promise<S> {
+  const kept = owner.steps[name];
+  if (kept !== undefined) return fromKept<S>(name, kept, fingerprint);
+  // The work of a step never starts on a lease that is over: somebody else may be doing it.
+  owner.lifetime.assertHeld();
+  const value = await work();
+  const encoding = encode(value);
+  const outcome: StoredStep['outcome'] = encoding.ok
+    ? { kind: 'value', value: encoding.encoded }
+    : { kind: 'not-stored', reason: 'not-serializable' };
+  const withFingerprint = fingerprint === undefined ? {} : { fingerprint };
+  let result = await owner.keepStep(name, { outcome, ...withFingerprint });
+  if (result.kind === 'too-large') result = await owner.keepStep(name, { outcome: { kind: 'not-stored', reason: 'too-large' }, ...withFingerprint });
+  if (result.kind === 'written') return value;
+  if (result.kind === 'no-answer' || result.kind === 'too-large') {
+    throw new RerunSafeError('WRITE_UNKNOWN', `The step "${name}" was done, but nobody knows whether its value was kept.`, {
+      cause: result.kind === 'no-answer' ? result.error : undefined,
+      facts: { step: name },
+    });
+  }
+  throw owner.lifetime.lossError();
+}
+
+function fromKept<S>(name: string, { outcome, fingerprint: before }: StoredStep, fingerprint: string | undefined): S {
+  if (fingerprintsDiffer(before, fingerprint)) {
+    throw new RerunSafeError('STEP_CHANGED', `The step "${name}" was done before with another input. Nothing of it was run.`, {
+      facts: { step: name },
+    });
+  }
+  if (outcome.kind === 'value') return decode(outcome.value) as S;
+  throw new RerunSafeError(
+    'RESULT_NOT_STORED',
+    `The step "${name}" was done, but its value could not be kept (${outcome.reason}). It is not run again.`,
+    {
+      facts: { step: name, reason: outcome.reason },
+    },
+  );
+}

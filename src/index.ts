@@ -1,0 +1,21 @@
+/**
+ * `rerunsafe`: if this operation runs again, what happens? The same thing as when it ran once.
+ *
+ * @module
+ */
+export {
+  type ErrorCode,
+  type ErrorDetails,
+  isRerunSafeError,
+  NotDoneError,
+  PermanentError,
+  RerunSafeError,
+} from './core/errors.ts';
+export type { LeaseEvent, LeaseEventName, RunEvent, RunEventName } from './core/events.ts';
+export type { GuardOptions, RunOnceOptions, ThrowVerdict, UnknownAnswer } from './core/guard.ts';
+export type { Key, KeyPart } from './core/key.ts';
+export type * from './core/ports.ts';
+export type { Outcome, Owner, RecordId, RecordToWrite, State, StoredRecord, StoredStep, Version } from './core/record.ts';
+export { type CommitRequest, currentRun, type Run, type StepOptions } from './core/run.ts';
+export { type RunResult, runOnce, tryRunOnce, type Work } from './core/run-once.ts';
+export { memoryStore } from './stores/memory/index.ts';
