@@ -4,4 +4,7 @@
  * @module
  */
 export * from './faulty-store.ts';
+export { type RecordStoreConformanceOptions, recordStoreConformance } from './record-store/index.ts';
+export type { RaceSizes, RecordStoreSubject } from './record-store/subject.ts';
+export type { Describe, It } from './suite.ts';
 export * from './virtual-clock.ts';
