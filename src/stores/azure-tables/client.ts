@@ -1,0 +1,94 @@
+/**
+ * The client: one that is passed in, or one made on first use.
+ *
+ * @module
+ */
+import { Agent as HttpAgent } from 'node:http';
+import { Agent as HttpsAgent } from 'node:https';
+import type { TableClient } from '@azure/data-tables';
+import { storeMisconfigured } from '../../core/errors.ts';
+import { type Credential, findPlace } from './settings.ts';
+import { limitTries } from './try-limit.ts';
+
+export interface Connection {
+  client(): Promise<TableClient>;
+  /** The longest a call may take, with all its tries. */
+  readonly limitMs: number;
+  close(): void;
+}
+
+export interface OwnClientOptions {
+  readonly connection: string;
+  readonly tableName: string;
+  readonly requestTimeoutMs: number;
+  readonly maxRetries: number;
+}
+
+const RETRY_DELAY_MS = 100;
+const MAX_RETRY_DELAY_MS = 1_000;
+
+/** A client of somebody else's is theirs to configure and to close. Its retries are not ours to see through: the limit is for all of them. */
+export const passedIn = (client: TableClient, requestTimeoutMs: number): Connection => ({
+  client: () => Promise.resolve(client),
+  limitMs: requestTimeoutMs,
+  close: () => {},
+});
+
+/** Made once, on first use, so that importing and building a store loads no SDK and needs no settings. */
+export function own(options: OwnClientOptions): Connection {
+  const { requestTimeoutMs, maxRetries } = options;
+  const agents = { http: new HttpAgent({ keepAlive: true }), https: new HttpsAgent({ keepAlive: true }) };
+  let making: Promise<TableClient> | undefined;
+  return {
+    client() {
+      // A failure is not kept: settings can arrive, and an import can fail for a passing reason.
+      making ??= make(options, agents).catch((error: unknown) => {
+        making = undefined;
+        throw error;
+      });
+      return making;
+    },
+    limitMs: requestTimeoutMs * (maxRetries + 1) + MAX_RETRY_DELAY_MS * maxRetries,
+    close() {
+      agents.http.destroy();
+      agents.https.destroy();
+    },
+  };
+}
+
+async function make(options: OwnClientOptions, agents: { http: HttpAgent; https: HttpsAgent }): Promise<TableClient> {
+  const { connection, tableName, maxRetries, requestTimeoutMs } = options;
+  const place = findPlace(connection, process.env);
+  const sdk = await load('@azure/data-tables', () => import('@azure/data-tables'));
+  const retryOptions = { maxRetries, retryDelayInMs: RETRY_DELAY_MS, maxRetryDelayInMs: MAX_RETRY_DELAY_MS };
+  try {
+    const client =
+      place.kind === 'connection-string'
+        ? sdk.TableClient.fromConnectionString(place.connectionString, tableName, { retryOptions, allowInsecureConnection: place.insecure })
+        : new sdk.TableClient(place.url, tableName, await credential(place.credential), { retryOptions });
+    limitTries(client, { limitMs: requestTimeoutMs, agents, RestError: sdk.RestError });
+    return client;
+  } catch (cause) {
+    throw storeMisconfigured(`no client could be made from the settings of ${connection} (${(cause as Error).message}).`, cause);
+  }
+}
+
+async function credential(chosen: Credential) {
+  const { ClientSecretCredential, DefaultAzureCredential, ManagedIdentityCredential } = await load(
+    '@azure/identity',
+    () => import('@azure/identity'),
+  );
+  if (chosen.kind === 'client-secret') return new ClientSecretCredential(chosen.tenantId, chosen.clientId, chosen.clientSecret);
+  if (chosen.kind === 'default') return new DefaultAzureCredential(chosen.clientId ? { managedIdentityClientId: chosen.clientId } : {});
+  const { clientId, resourceId } = chosen;
+  if (resourceId) return new ManagedIdentityCredential({ resourceId });
+  return clientId ? new ManagedIdentityCredential({ clientId }) : new ManagedIdentityCredential();
+}
+
+async function load<T>(name: string, from: () => Promise<T>): Promise<T> {
+  try {
+    return await from();
+  } catch (cause) {
+    throw storeMisconfigured(`the package ${name} could not be loaded. Install it beside rerunsafe.`, cause);
+  }
+}

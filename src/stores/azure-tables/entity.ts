@@ -1,0 +1,118 @@
+/**
+ * How a record lies in a table entity, and how large the service will say it is.
+ *
+ * @module
+ */
+import { createHash } from 'node:crypto';
+import { storeMisconfigured } from '../../core/errors.ts';
+import type { RecordId, RecordToWrite, StoredRecord } from '../../core/record.ts';
+import { COLUMNS, fromRow, toRow } from '../../core/record.ts';
+
+/** Partitions that hold records begin with this; rows of others in the same table are left alone. */
+export const PARTITION_PREFIX = 'rs';
+/** The first prefix behind all of ours, for range filters. */
+export const PARTITION_END = 'rt';
+
+/** The service's limit for one binary property, bytes. */
+const CHUNK_BYTES = 65_536;
+/** The service's limit for one string property, UTF-16 units. */
+const MAX_STRING_LENGTH = 32_768;
+/** Beyond this a plain JSON number becomes a Double, which an operator's integer filter does not find. */
+const INT32_COLUMNS: ReadonlySet<string> = new Set(['schema', 'attempt']);
+
+export type Property = string | boolean | Uint8Array | { readonly type: 'Int32' | 'Int64' | 'Double'; readonly value: string };
+export type Properties = Record<string, Property>;
+export interface Keys {
+  readonly partitionKey: string;
+  readonly rowKey: string;
+}
+export type RecordEntity = Keys & Properties;
+
+/** Spreads keys evenly: one partition takes 2,000 rows a second, and a page of clean-up reads one partition after the other. */
+export function keysOf(id: RecordId, partitions: number): Keys {
+  const bucket = createHash('sha256').update(id).digest().readUInt32BE(0) % partitions;
+  return { partitionKey: `${PARTITION_PREFIX}${bucket.toString(16).padStart(4, '0')}`, rowKey: id };
+}
+
+/** `writtenAtMs` is no column here: the service stamps `Timestamp` itself. */
+export function toEntity(keys: Keys, record: RecordToWrite): RecordEntity {
+  const { writtenAtMs: _, body, ...columns } = toRow({ ...record, writtenAtMs: 0 });
+  const entity: Properties = {};
+  for (const [name, value] of Object.entries(columns)) {
+    if (value !== undefined) entity[name] = typeof value === 'number' ? toNumber(value, INT32_COLUMNS.has(name)) : value;
+  }
+  return { ...entity, ...(body === undefined ? {} : toChunks(body)), ...keys };
+}
+
+function toNumber(value: number, int32: boolean): Property {
+  if (!Number.isSafeInteger(value)) return { type: 'Double', value: String(value) };
+  return { type: int32 ? 'Int32' : 'Int64', value: String(value) };
+}
+
+/** Binary and not text: the service counts two bytes for every character of a string. */
+function toChunks(body: string): Properties {
+  const bytes = new TextEncoder().encode(body);
+  const chunks: Properties = {};
+  for (let n = 0; n * CHUNK_BYTES < bytes.length; n++) chunks[`body${n}`] = bytes.subarray(n * CHUNK_BYTES, (n + 1) * CHUNK_BYTES);
+  return chunks;
+}
+
+/**
+ * Reads an entity back.
+ *
+ * @throws RerunSafeError `RECORD_TOO_NEW`, or `STORE_MISCONFIGURED` for a row that is not a record.
+ */
+export function fromEntity(entity: Readonly<Record<string, unknown>>): StoredRecord {
+  const row: Record<string, unknown> = { writtenAtMs: timestampMs(entity) };
+  for (const name of Object.keys(COLUMNS)) {
+    if (name === 'writtenAtMs' || name === 'body') continue;
+    const value = entity[name];
+    row[name] = typeof value === 'bigint' ? Number(value) : value;
+  }
+  const body = fromChunks(entity);
+  if (body !== undefined) row.body = body;
+  return fromRow(row);
+}
+
+function fromChunks(entity: Readonly<Record<string, unknown>>): string | undefined {
+  const chunks: Uint8Array[] = [];
+  for (let chunk = entity.body0; chunk instanceof Uint8Array; chunk = entity[`body${chunks.length}`]) chunks.push(chunk);
+  return chunks.length === 0 ? undefined : Buffer.concat(chunks).toString('utf8');
+}
+
+function timestampMs(entity: Readonly<Record<string, unknown>>): number {
+  const stamp = entity.timestamp;
+  const ms = stamp instanceof Date ? stamp.getTime() : Date.parse(String(stamp));
+  if (Number.isNaN(ms)) throw storeMisconfigured('a row has no Timestamp.');
+  return ms;
+}
+
+/** The version of a row. Two states of one row never share an ETag, not even after it was deleted and made again. */
+export function etagOf(holder: Readonly<Record<string, unknown>>): string {
+  if (typeof holder.etag !== 'string' || holder.etag === '') throw storeMisconfigured('the service answered without an ETag.');
+  return holder.etag;
+}
+
+/**
+ * The size by the service's own rule: 4 + keys × 2, and for each property 8 + its name × 2 + its value.
+ * See "Understanding the Table service data model", and the capacity rule published with it.
+ */
+export function entityBytes(entity: RecordEntity): number {
+  let bytes = 4;
+  for (const [name, value] of Object.entries(entity)) {
+    if (name === 'partitionKey' || name === 'rowKey') bytes += String(value).length * 2;
+    else bytes += 8 + name.length * 2 + valueBytes(value);
+  }
+  return bytes;
+}
+
+function valueBytes(value: Property): number {
+  if (typeof value === 'string') return value.length * 2 + 4;
+  if (typeof value === 'boolean') return 1;
+  if (value instanceof Uint8Array) return value.length + 4;
+  return value.type === 'Int32' ? 4 : 8;
+}
+
+/** Known before it is sent, so that no megabyte travels for nothing. */
+export const isTooLarge = (entity: RecordEntity, maxBytes: number): boolean =>
+  entityBytes(entity) > maxBytes || Object.values(entity).some((value) => typeof value === 'string' && value.length > MAX_STRING_LENGTH);

@@ -1,0 +1,7 @@
+/**
+ * `rerunsafe/azure-tables`: records in Azure Table Storage, and writes that a stale holder cannot make.
+ *
+ * @module
+ */
+export { type FencedOptions, type FencedWritten, fencedClaim, fencedDelete, fencedUpsert, isFencedDeletion } from './fenced.ts';
+export { type TableStoreOptions, tableStore } from './store.ts';
