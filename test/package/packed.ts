@@ -1,0 +1,85 @@
+/**
+ * The tarball as npm makes it, and projects that have it installed. Packing runs in a copy of the tree, so that the manifest others read at this
+ * moment is never the swapped one.
+ *
+ * @module
+ */
+import { execFile } from 'node:child_process';
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+
+const exec = promisify(execFile);
+export const ROOT = join(import.meta.dirname, '../..');
+const SOURCES = ['package.json', 'README.md', 'LICENSE', 'src', 'scripts', 'tsconfig.json', 'tsconfig.build.json', 'tsconfig.cjs.json'];
+const LIBRARIES = ['devalue', 'canonicalize', 'structured-headers'];
+const SDKS = ['@azure', '@aws-sdk', '@types'];
+
+export interface Manifest {
+  readonly main: string;
+  readonly types: string;
+  readonly exports: Readonly<Record<string, unknown>>;
+  readonly typesVersions: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>>;
+  readonly dependencies: Readonly<Record<string, string>>;
+  readonly peerDependencies: Readonly<Record<string, string>>;
+  readonly peerDependenciesMeta: Readonly<Record<string, { optional?: boolean }>>;
+}
+
+export const readManifest = async (folder: string): Promise<Manifest> => JSON.parse(await readFile(join(folder, 'package.json'), 'utf8')) as Manifest;
+
+/** The paths a user imports: `rerunsafe`, `rerunsafe/dynamodb` and so on, without `package.json`. */
+export const entriesOf = (manifest: Manifest): string[] =>
+  Object.keys(manifest.exports)
+    .filter((path) => !path.endsWith('.json'))
+    .map((path) => path.replace(/^\./, 'rerunsafe'));
+
+export interface Packed {
+  /** The copy of the tree that was packed. */
+  readonly tree: string;
+  /** The content of the tarball. */
+  readonly content: string;
+  /** Makes a project that has the tarball, its libraries and the SDKs installed, and these files in it. */
+  project(name: string, files: Readonly<Record<string, string>>): Promise<string>;
+  cleanUp(): Promise<void>;
+}
+
+export async function pack(): Promise<Packed> {
+  const folder = await mkdtemp(join(tmpdir(), 'rerunsafe-package-'));
+  const tree = join(folder, 'tree');
+  const content = join(folder, 'content');
+  for (const path of SOURCES) await cp(join(ROOT, path), join(tree, path), { recursive: true });
+  await symlink(join(ROOT, 'node_modules'), join(tree, 'node_modules'));
+  await exec('npm', ['pack', '--pack-destination', folder], { cwd: tree });
+  const tarball = (await readdir(folder)).find((name) => name.endsWith('.tgz'));
+  if (tarball === undefined) throw new Error('npm pack left no tarball.');
+  await mkdir(content);
+  await exec('tar', ['-xzf', join(folder, tarball), '-C', content, '--strip-components', '1']);
+
+  const project = async (name: string, files: Readonly<Record<string, string>>): Promise<string> => {
+    const at = join(folder, name);
+    await mkdir(join(at, 'node_modules'), { recursive: true });
+    await cp(content, join(at, 'node_modules/rerunsafe'), { recursive: true });
+    for (const path of [...LIBRARIES, ...SDKS]) await symlink(join(ROOT, 'node_modules', path), join(at, 'node_modules', path));
+    for (const [path, text] of Object.entries(files)) {
+      await mkdir(dirname(join(at, path)), { recursive: true });
+      await writeFile(join(at, path), text);
+    }
+    return at;
+  };
+  return { tree, content, project, cleanUp: () => rm(folder, { recursive: true, force: true }) };
+}
+
+export interface Ended {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs a script with this Node to its end. */
+export const runNode = (cwd: string, ...args: string[]): Promise<Ended> =>
+  new Promise((resolve) => {
+    execFile(process.execPath, args, { cwd, timeout: 60_000 }, (error, stdout, stderr) => {
+      resolve({ code: error === null ? 0 : Number(error.code ?? 1), stdout, stderr });
+    });
+  });

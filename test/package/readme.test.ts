@@ -1,0 +1,49 @@
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { ROOT, runNode } from './packed.ts';
+
+/**
+ * The ```ts blocks of a page. What a block leaves to the reader's imagination is declared in a comment right before it:
+ * `<!-- given: declare const order: { id: string }; -->`
+ */
+function snippetsOf(page: string): { line: number; source: string }[] {
+  const blocks = page.matchAll(/(?:<!--\s*given:(?<given>[\s\S]*?)-->\s*)?^```ts\b[^\n]*\n(?<code>[\s\S]*?)^```/gm);
+  return [...blocks].map((block) => ({
+    line: page.slice(0, block.index).split('\n').length,
+    source: `${block.groups?.given ?? ''}\n${block.groups?.code ?? ''}\nexport {};\n`,
+  }));
+}
+
+async function complaints(page: string): Promise<string> {
+  // Inside the tree, so that packages resolve as they do for the source.
+  await mkdir(join(ROOT, '.cache'), { recursive: true });
+  const folder = await mkdtemp(join(ROOT, '.cache/snippets-'));
+  try {
+    for (const { line, source } of snippetsOf(page)) await writeFile(join(folder, `line-${line}.ts`), source);
+    const compilerOptions = { noUnusedLocals: false, noUnusedParameters: false, noEmit: true };
+    await writeFile(join(folder, 'tsconfig.json'), JSON.stringify({ extends: '../../tsconfig.json', compilerOptions, include: ['*.ts'] }));
+    return (await runNode(folder, join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', '.')).stdout;
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+describe('the README', () => {
+  it('has examples that compile against the source as it is', async () => {
+    const page = await readFile(join(ROOT, 'README.md'), 'utf8');
+    expect(snippetsOf(page).length).toBeGreaterThan(0);
+    expect(await complaints(page)).toBe('');
+  });
+
+  it('is told of an example that does not compile', async () => {
+    const page = "text\n\n```ts\nimport { runTwice } from 'rerunsafe';\nrunTwice();\n```\n";
+    expect(snippetsOf(page)).toHaveLength(1);
+    expect(await complaints(page)).toContain('line-3.ts');
+  });
+
+  it('may declare before an example what the reader has to imagine', async () => {
+    const page = '<!-- given: declare const orderId: string; -->\n\n```ts\nconst key: string = orderId;\n```\n';
+    expect(await complaints(page)).toBe('');
+  });
+});

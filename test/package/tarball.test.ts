@@ -1,0 +1,119 @@
+import { access } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { entriesOf, type Manifest, type Packed, pack, ROOT, readManifest, runNode } from './packed.ts';
+
+const GLOB = 'functions/dist/azure/*.js';
+const LIBRARY = './dist/cjs/index.js';
+const SHOW_LOADED = `
+const { registerHooks } = require('node:module');
+const loaded = [];
+registerHooks({ load(url, context, next) { loaded.push(url); return next(url, context); } });
+const sdksLoaded = () => loaded.filter((url) => /node_modules\\/(@azure|@aws-sdk|@smithy)\\//.test(url));
+`;
+
+let packed: Packed;
+let manifest: Manifest;
+
+beforeAll(async () => {
+  packed = await pack();
+  manifest = await readManifest(packed.content);
+});
+afterAll(() => packed?.cleanUp());
+
+const filesNamed = (value: unknown): string[] => {
+  if (typeof value === 'string') return [value];
+  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(filesNamed) : [];
+};
+
+describe('the tarball', () => {
+  it('has the library for its main, and the work tree has the functions', async () => {
+    expect(manifest.main).toBe(LIBRARY);
+    expect((await readManifest(packed.tree)).main).toBe(GLOB);
+    expect((await readManifest(ROOT)).main).toBe(GLOB);
+  });
+
+  it('restores the work tree after a pack that died half way', async () => {
+    const swap = (to: string) => runNode(packed.tree, 'scripts/manifest.ts', to);
+    expect((await swap('library')).code).toBe(0);
+    expect((await swap('library')).code).toBe(0);
+    expect((await readManifest(packed.tree)).main).toBe(LIBRARY);
+    expect((await swap('work-tree')).code).toBe(0);
+    expect((await readManifest(packed.tree)).main).toBe(GLOB);
+    expect((await swap('elsewhere')).code).not.toBe(0);
+  });
+
+  it('contains every file its manifest names', async () => {
+    const named = filesNamed([manifest.main, manifest.types, manifest.exports, manifest.typesVersions]);
+    expect(named.length).toBeGreaterThan(30);
+    for (const path of named) await expect(access(join(packed.content, path)), path).resolves.toBeUndefined();
+  });
+
+  it('gives classic resolution the same entries as exports', () => {
+    const classic = Object.keys(manifest.typesVersions['*'] ?? {}).map((name) => `rerunsafe/${name}`);
+    expect(['rerunsafe', ...classic].sort()).toEqual(entriesOf(manifest).sort());
+  });
+});
+
+describe('the entry points', () => {
+  it('I12 load with import(), quietly and without an SDK', async () => {
+    const entries = entriesOf(manifest);
+    const at = await packed.project('esm', {
+      'package.json': '{ "type": "module" }',
+      'preload.cjs': `${SHOW_LOADED}\nglobalThis.sdksLoaded = sdksLoaded;`,
+      'main.js': `
+        const names = {};
+        for (const entry of ${JSON.stringify(entries)}) names[entry] = Object.keys(await import(entry));
+        console.log(JSON.stringify({ names, sdks: sdksLoaded() }));`,
+    });
+    const { code, stdout, stderr } = await runNode(at, '--require', './preload.cjs', 'main.js');
+    expect(stderr).toBe('');
+    expect(code).toBe(0);
+    const { names, sdks } = JSON.parse(stdout) as { names: Record<string, string[]>; sdks: string[] };
+    expect(sdks).toEqual([]);
+    for (const entry of entries) expect(names[entry]?.length, entry).toBeGreaterThan(0);
+  });
+
+  it('I12 load with require(), quietly and without an SDK, and give the same names as import()', async () => {
+    const entries = entriesOf(manifest);
+    const at = await packed.project('cjs', {
+      'package.json': '{ "type": "commonjs" }',
+      'main.js': `${SHOW_LOADED}
+        const required = {};
+        for (const entry of ${JSON.stringify(entries)}) required[entry] = Object.keys(require(entry)).sort();
+        const sdks = sdksLoaded();
+        (async () => {
+          const imported = {};
+          for (const entry of ${JSON.stringify(entries)}) imported[entry] = Object.keys(await import(entry)).sort();
+          console.log(JSON.stringify({ required, imported, sdks }));
+        })();`,
+    });
+    const { code, stdout, stderr } = await runNode(at, 'main.js');
+    expect(stderr).toBe('');
+    expect(code).toBe(0);
+    const { required, imported, sdks } = JSON.parse(stdout) as Record<'required' | 'imported' | 'sdks', unknown>;
+    expect(sdks).toEqual([]);
+    expect(required).toEqual(imported);
+  });
+
+  it('I2 work in both module systems side by side: one memory store, and errors known to both copies', async () => {
+    const at = await packed.project('both', {
+      'package.json': '{ "type": "module" }',
+      'main.js': `
+        import { createRequire } from 'node:module';
+        import * as esm from 'rerunsafe';
+        const cjs = createRequire(import.meta.url)('rerunsafe');
+        const options = { store: esm.memoryStore(), operation: 'demo/both', key: 'k', input: { b: 1, a: new Date(0) } };
+        const first = await esm.runOnce(options, async () => ({ at: new Date(7) }));
+        const second = await cjs.runOnce(options, async () => ({ at: new Date(8) }));
+        const refused = await cjs.runOnce({ ...options, input: 2 }, async () => 3).catch((error) => error);
+        console.log(JSON.stringify({
+          twoCopies: esm.runOnce !== cjs.runOnce, first: first.at.getTime(), second: second.at.getTime(),
+          known: esm.isRerunSafeError(refused, 'KEY_REUSED'), foreign: refused instanceof esm.RerunSafeError,
+        }));`,
+    });
+    const { stdout, stderr } = await runNode(at, 'main.js');
+    expect(stderr).toBe('');
+    expect(JSON.parse(stdout)).toEqual({ twoCopies: true, first: 7, second: 7, known: true, foreign: false });
+  });
+});
