@@ -14,8 +14,10 @@ export {
 export type { LeaseEvent, LeaseEventName, RunEvent, RunEventName } from './core/events.ts';
 export type { GuardOptions, RunOnceOptions, ThrowVerdict, UnknownAnswer } from './core/guard.ts';
 export type { Key, KeyPart } from './core/key.ts';
+export { type Lease, type LeaseOptions, type LeaseResult, type NotAcquired, type TryAcquired, tryAcquire, withLease } from './core/lease.ts';
 export type * from './core/ports.ts';
 export type { Outcome, Owner, RecordId, RecordToWrite, State, StoredRecord, StoredStep, Version } from './core/record.ts';
 export { type CommitRequest, currentRun, type Run, type StepOptions } from './core/run.ts';
 export { type RunResult, runOnce, tryRunOnce, type Work } from './core/run-once.ts';
+export { storeLeases } from './core/store-leases.ts';
 export { memoryStore } from './stores/memory/index.ts';

@@ -12,6 +12,7 @@ import { Lifetime } from './lifetime.ts';
 import type { WriteResult } from './ports.ts';
 import type { Outcome, RecordToWrite, Version } from './record.ts';
 import { Renewal, renewalLimitMs } from './renewal.ts';
+import { Serial } from './serial.ts';
 import { type Instant, instant, pause } from './system.ts';
 import { pauseBeforeMs } from './waits.ts';
 
@@ -53,7 +54,7 @@ export class Attempt {
   #record: RecordToWrite;
   /** undefined: the row is gone. */
   #version: Version | undefined;
-  #tail: Promise<unknown> = Promise.resolve();
+  readonly #serial = new Serial();
   #final = false;
 
   constructor(facts: CallFacts, held: Held, onLost: (error: RerunSafeError) => void) {
@@ -79,7 +80,7 @@ export class Attempt {
 
   async keepStep(name: string, step: NonNullable<RecordToWrite['steps']>[string]): Promise<MoveResult> {
     const { leaseMs } = this.#facts;
-    const result = await this.#inOrder(() =>
+    const result = await this.#serial.run(() =>
       this.#move({
         kind: 'step',
         change: (standing) => ({ ...standing, steps: { ...standing.steps, [name]: step } }),
@@ -97,12 +98,12 @@ export class Attempt {
   /** Always tried, at least once, also after the lease was lost: the store decides. */
   async complete(outcome: Outcome): Promise<MoveResult> {
     await this.settled();
-    return this.#inOrder(() => this.#finish(outcome));
+    return this.#serial.run(() => this.#finish(outcome));
   }
 
   /** The completion, written by `send` together with business rows. Where it is known not to have happened, the attempt goes on. */
   commit(outcome: Outcome, send: Send): Promise<MoveResult> {
-    return this.#inOrder(async () => {
+    return this.#serial.run(async () => {
       if (this.#final) return { kind: 'lost' };
       const result = await this.#finish(outcome, send);
       this.#final = result.kind !== 'too-large' && !(result.kind === 'no-answer' && !isRerunSafeError(result.error, 'WRITE_UNKNOWN'));
@@ -127,7 +128,7 @@ export class Attempt {
   async giveUp(as: 'released' | 'unknown'): Promise<MoveResult> {
     await this.settled();
     let tries = 0;
-    return this.#inOrder(async () => {
+    return this.#serial.run(async () => {
       if (this.lifetime.lost) return { kind: 'lost' };
       this.#final = true;
       return this.#move(
@@ -144,7 +145,7 @@ export class Attempt {
   /** Blocking changes owner and token, so that what this attempt may still send is refused. */
   async block(): Promise<MoveResult> {
     await this.settled();
-    return this.#inOrder(() => {
+    return this.#serial.run(() => {
       this.#final = true;
       const owner = this.#facts.system.nonce();
       return this.#move(
@@ -159,7 +160,7 @@ export class Attempt {
   }
 
   #renewOnce(stop: AbortSignal): ReturnType<ConstructorParameters<typeof Renewal>[3]> {
-    return this.#inOrder(async () => {
+    return this.#serial.run(async () => {
       if (stop.aborted || this.#final || this.lifetime.lost) throw new RerunSafeError('LEASE_LOST', 'too late to renew');
       const { leaseMs } = this.#facts;
       const move: Move = { kind: 'renew', change: (standing) => standing, keepTrying: () => false, limitMs: renewalLimitMs(leaseMs), signal: stop };
@@ -170,14 +171,8 @@ export class Attempt {
     });
   }
 
-  /** One at a time. Once a final write was sent, nothing else follows it. */
-  #inOrder<R>(move: () => Promise<R>): Promise<R> {
-    const next = this.#tail.then(move);
-    this.#tail = next.catch(() => {});
-    return next;
-  }
-
   async #move(move: Move, final = false): Promise<MoveResult> {
+    // Once a final write was sent, nothing else follows it.
     if (this.#final && !final) return { kind: 'lost' };
     const { system, id } = this.#facts;
     const sends = new Map<string, Instant>();

@@ -1,0 +1,117 @@
+/**
+ * Named leases: one holder at a time, a token that grows with each, and a loss that the holder is told of.
+ *
+ * A lease alone is no mutual exclusion: a paused holder may wake up late. Hand `lease.fence` to the stores you write to.
+ *
+ * @module
+ */
+import { Acquisition } from './acquisition.ts';
+import { tellLease } from './events.ts';
+import { DEFAULT_LEASE_MS, MAX_WAIT_MS } from './guard.ts';
+import { checkOptions, invalidOptions, isFunction, isInteger, isName, isOneOf, type Rules } from './options.ts';
+import type { Fence, LeaseProvider, System } from './ports.ts';
+import { realSystem } from './system.ts';
+
+export interface LeaseOptions {
+  /** How long it is held without renewing, ms. Default 60,000, or the most the provider allows. After a crash it is free after this long. */
+  readonly leaseMs?: number;
+  /** `auto` (default): renewed every third of the lease until released. */
+  readonly renew?: 'auto' | 'none';
+  /** The scheduled moment this run stands for, epoch ms: a slot that is marked done is not handed out again. */
+  readonly slot?: number;
+  /** Stay taken at least this long from the acquisition, ms, also after the release: for jobs shorter than the clocks are apart. Default 0. */
+  readonly minHoldMs?: number;
+  /** A newer slot is already done: `skip` (default), or `run` all the same, without marking a slot. */
+  readonly onPassed?: 'skip' | 'run';
+  /** Wait up to so long for the present holder, ms. Default 0: one look. */
+  readonly waitMs?: number;
+  /** Who holds it, for people only. */
+  readonly label?: string;
+  /** Cancels waiting, and aborts the lease's signal. */
+  readonly signal?: AbortSignal;
+  /** Time left to the whole invocation, ms. Given by the adapters. */
+  readonly remainingMs?: () => number;
+}
+
+export const LEASE_RULES: Rules = {
+  leaseMs: isInteger(100, MAX_WAIT_MS),
+  renew: isOneOf('auto', 'none'),
+  slot: isInteger(0),
+  minHoldMs: isInteger(0, MAX_WAIT_MS),
+  onPassed: isOneOf('skip', 'run'),
+  waitMs: isInteger(0, MAX_WAIT_MS),
+  label: isName(200),
+  signal: (value) => (value instanceof AbortSignal ? undefined : 'must be an AbortSignal'),
+  remainingMs: isFunction,
+};
+
+export interface Lease extends AsyncDisposable {
+  readonly name: string;
+  readonly token: number;
+  readonly fence: Fence;
+  /** Aborts with `LEASE_LOST`. Advisory: {@link assertHeld} is the check. */
+  readonly signal: AbortSignal;
+  remainingMs(): number;
+  /** @throws RerunSafeError `LEASE_LOST` when less than `minMs` (default 0) is left, by either of two clocks. */
+  assertHeld(minMs?: number): void;
+  /** Renews at once. @throws RerunSafeError `LEASE_LOST`, or the provider's doubt. */
+  renew(): Promise<void>;
+  /** Never throws. `slotDone`: mark the slot as done. `unknown`: no answer; the lease ends by itself. */
+  release(options?: { slotDone?: boolean }): Promise<'released' | 'lost' | 'unknown'>;
+}
+
+export type NotAcquired =
+  | { readonly kind: 'held'; readonly retryAfterMs?: number; readonly label?: string }
+  | { readonly kind: 'slot-done' }
+  | { readonly kind: 'slot-passed'; readonly lastSlot: number };
+export type TryAcquired = { readonly kind: 'acquired'; readonly lease: Lease } | NotAcquired;
+export type LeaseResult<T> = { readonly kind: 'done'; readonly value: T } | NotAcquired;
+
+/**
+ * Takes a named lease, or says why not. What is "not acquired" is a value; doubt is thrown.
+ *
+ * @example
+ * const got = await tryAcquire(leases, 'nightly-report', { leaseMs: 30_000 });
+ * if (got.kind !== 'acquired') return;
+ * await using lease = got.lease;
+ * @throws RerunSafeError `INVALID_OPTIONS`, `STORE_UNAVAILABLE`, `STORE_MISCONFIGURED`, `WRITE_UNKNOWN`.
+ */
+export async function tryAcquire(leases: LeaseProvider, name: string, options: LeaseOptions = {}, system: System = realSystem): Promise<TryAcquired> {
+  checkOptions('tryAcquire', options, LEASE_RULES);
+  const wrong = isName(512)(name);
+  if (wrong !== undefined) throw invalidOptions('tryAcquire', [`the name ${wrong}`]);
+  const { minLeaseMs, maxLeaseMs } = leases.limits;
+  const leaseMs = options.leaseMs ?? Math.min(DEFAULT_LEASE_MS, maxLeaseMs);
+  if (leaseMs < minLeaseMs || leaseMs > maxLeaseMs) {
+    throw invalidOptions('tryAcquire', [`leaseMs must be from ${minLeaseMs} to ${maxLeaseMs} for ${leases.name}`]);
+  }
+  const got = await new Acquisition(leases, name, leaseMs, options, system).acquire();
+  if (got.kind === 'acquired') tellLease({ event: 'acquired', name, provider: leases.name, token: got.lease.token, ...slotOf(options) });
+  else tellLease({ event: 'skipped', name, provider: leases.name, reason: got.kind, ...slotOf(options) });
+  return got;
+}
+
+/**
+ * Runs `work` while holding a named lease; releases it on every path. The work's own result or error always wins over a failed release. A slot is
+ * marked done only when the work succeeded.
+ */
+export async function withLease<T>(
+  leases: LeaseProvider,
+  name: string,
+  options: LeaseOptions,
+  work: (lease: Lease) => T | Promise<T>,
+  system: System = realSystem,
+): Promise<LeaseResult<T>> {
+  const got = await tryAcquire(leases, name, options, system);
+  if (got.kind !== 'acquired') return got;
+  let succeeded = false;
+  try {
+    const value = await work(got.lease);
+    succeeded = true;
+    return { kind: 'done', value };
+  } finally {
+    await got.lease.release({ slotDone: succeeded });
+  }
+}
+
+const slotOf = ({ slot }: LeaseOptions): { slot?: number } => (slot === undefined ? {} : { slot });

@@ -1,0 +1,180 @@
+/**
+ * An attempt from the claim to the outcome: the work, and what becomes of what it returns or throws.
+ *
+ * @module
+ */
+import { Attempt, type MoveResult } from './attempt.ts';
+import type { CallFacts, Held } from './claim.ts';
+import { decode } from './codec.ts';
+import { errorOutcome } from './error-outcome.ts';
+import { isNotDoneError, isPermanentError, PermanentError, RerunSafeError } from './errors.ts';
+import type { RunEventName } from './events.ts';
+import type { Guard, ThrowVerdict } from './guard.ts';
+import { LiveRun, outcomeOf } from './live-run.ts';
+import type { Outcome } from './record.ts';
+import { inRun, type Run } from './run.ts';
+
+export type RunResult<T> =
+  /** `saved: false`: the work succeeded, but no save got through; see `save-failed`. */
+  | { readonly kind: 'completed'; readonly value: T; readonly replayed: boolean; readonly saved: boolean; readonly attempt: number }
+  /** A remembered error. On the first run `error` is the very thing that was thrown. */
+  | { readonly kind: 'failed'; readonly error: unknown; readonly replayed: boolean }
+  | { readonly kind: 'in-flight'; readonly retryAfterMs: number }
+  | { readonly kind: 'key-reused' }
+  | { readonly kind: 'blocked' };
+
+export type Work<T> = (run: Run<T>) => T | Promise<T>;
+
+export class Owned<T> {
+  readonly #guard: Guard<T>;
+  readonly #tell: (event: RunEventName, error?: unknown) => void;
+  readonly #attempt: Attempt;
+  readonly #run: LiveRun<T>;
+
+  constructor(
+    facts: CallFacts,
+    held: Held,
+    guard: Guard<T>,
+    tell: (event: RunEventName, more: { attempt: number; token: number; error?: unknown }) => void,
+  ) {
+    this.#guard = guard;
+    const { attempt, token } = held.record;
+    this.#tell = (event, error) => tell(event, { attempt, token, ...(error === undefined ? {} : { error }) });
+    this.#attempt = new Attempt(facts, held, (error) => this.#tell('lease-lost', error));
+    this.#run = new LiveRun<T>(facts, this.#attempt);
+  }
+
+  async run(work: Work<T>, ask: boolean): Promise<RunResult<T>> {
+    try {
+      if (ask) {
+        const answered = await this.#ask();
+        if (answered !== undefined) return answered;
+      }
+      return await this.#work(work);
+    } finally {
+      this.#attempt.lifetime.end();
+    }
+  }
+
+  /** Under the new lease, so that nobody else acts on the answer. undefined: not done, go on with the work. */
+  async #ask(): Promise<RunResult<T> | undefined> {
+    const { onUnknown } = this.#guard;
+    if (typeof onUnknown !== 'function') return undefined;
+    let answer: Awaited<ReturnType<typeof onUnknown>>;
+    try {
+      answer = await inRun(this.#run as Run, () => onUnknown(this.#run));
+    } catch (error) {
+      this.#tell('unknown', error);
+      await this.#attempt.giveUp('unknown');
+      throw error;
+    }
+    if (answer === 'not-done') return undefined;
+    if (answer === 'block') {
+      await this.#attempt.block();
+      this.#tell('blocked');
+      return { kind: 'blocked' };
+    }
+    if (typeof answer === 'object' && answer !== null && 'done' in answer) return this.#complete(answer.done);
+    await this.#attempt.giveUp('unknown');
+    throw new RerunSafeError(
+      'INVALID_OPTIONS',
+      "onUnknown must answer { done: value }, 'not-done' or 'block'. The outcome is still unknown; nothing was run.",
+    );
+  }
+
+  async #work(work: Work<T>): Promise<RunResult<T>> {
+    let end: { readonly value: T } | { readonly thrown: unknown };
+    try {
+      end = { value: await inRun(this.#run as Run, () => work(this.#run)) };
+    } catch (thrown) {
+      end = { thrown };
+    }
+    await this.#run.settled();
+    const { committed } = this.#run;
+    if (committed.kind === 'committed') {
+      this.#tell('completed');
+      return this.#completed(committed.value, true);
+    }
+    if ('thrown' in end) return this.#threw(end.thrown);
+    // The commit may have landed: a completion with another value could only hide that.
+    if (committed.kind === 'in-doubt') throw committed.error;
+    return this.#complete(end.value);
+  }
+
+  async #complete(value: T): Promise<RunResult<T>> {
+    let result = await this.#attempt.complete(outcomeOf(value));
+    if (result.kind === 'too-large') result = await this.#attempt.complete({ kind: 'not-stored', reason: 'too-large' });
+    if (result.kind === 'written') {
+      if (result.vanished) this.#tell('record-vanished');
+      this.#tell('completed');
+      return this.#completed(value, true);
+    }
+    if (result.kind === 'no-answer' || result.kind === 'too-large') return this.#notSaved(value, result);
+    return this.#overtaken(result);
+  }
+
+  #notSaved(value: T, result: MoveResult): RunResult<T> {
+    const error = result.kind === 'no-answer' ? result.error : undefined;
+    this.#tell('save-failed', error);
+    if (this.#guard.onSaveFailed === 'return') return this.#completed(value, false);
+    throw new RerunSafeError('WRITE_UNKNOWN', `${this.#guard.operation}: the work succeeded, but nobody knows whether its outcome was saved.`, {
+      cause: error,
+    });
+  }
+
+  #overtaken(result: Extract<MoveResult, { kind: 'adopt' | 'lost' }>): RunResult<T> {
+    this.#attempt.lifetime.lose('somebody else took it over');
+    if (result.kind === 'adopt') return replayOf<T>(this.#guard.operation, result.outcome, result.attempt);
+    throw this.#attempt.lifetime.lossError();
+  }
+
+  /** The caller gets the very thing that was thrown, whatever becomes of the record. */
+  async #threw(thrown: unknown): Promise<RunResult<T>> {
+    const verdict = this.#run.committed.kind === 'in-doubt' ? 'unknown' : this.#judge(thrown);
+    if (this.#attempt.lifetime.lost || this.#run.committed.kind === 'in-doubt') throw thrown;
+    if (verdict === 'remember') {
+      let result = await this.#attempt.complete(errorOutcome(thrown));
+      if (result.kind === 'too-large') result = await this.#attempt.complete(errorOutcome(thrown, true));
+      this.#tell(result.kind === 'written' ? 'remembered' : 'save-failed', thrown);
+      if (result.kind !== 'written') throw thrown;
+      return { kind: 'failed', error: thrown, replayed: false };
+    }
+    const result = await this.#attempt.giveUp(verdict === 'release' ? 'released' : 'unknown');
+    if (result.kind !== 'written') this.#tell('save-failed', result.kind === 'no-answer' ? result.error : undefined);
+    else this.#tell(verdict === 'release' ? 'released' : 'unknown', thrown);
+    throw thrown;
+  }
+
+  #judge(thrown: unknown): ThrowVerdict {
+    const { onThrow, onUnknown } = this.#guard;
+    try {
+      const chosen = onThrow?.(thrown);
+      if (chosen === 'release' || chosen === 'remember' || chosen === 'unknown') return chosen;
+      if (isPermanentError(thrown)) return 'remember';
+      return onUnknown === 'retry' || isNotDoneError(thrown) ? 'release' : 'unknown';
+    } catch {
+      // A judge that fails has said nothing; and nobody may take silence for "it did not happen".
+      return 'unknown';
+    }
+  }
+
+  #completed(value: T, saved: boolean): RunResult<T> {
+    return { kind: 'completed', value, replayed: false, saved, attempt: this.#attempt.attempt };
+  }
+}
+
+export function replayOf<T>(operation: string, outcome: Outcome, attempt: number): RunResult<T> {
+  if (outcome.kind === 'value') return { kind: 'completed', value: decode(outcome.value) as T, replayed: true, saved: true, attempt };
+  if (outcome.kind === 'error') {
+    const { name, message, code, data } = outcome.error;
+    const error = new PermanentError(message, { name, code, data: data === undefined ? undefined : decode(data) });
+    return { kind: 'failed', error, replayed: true };
+  }
+  throw new RerunSafeError(
+    'RESULT_NOT_STORED',
+    `${operation}: the work was done, but its value could not be kept (${outcome.reason}). It is not run again.`,
+    {
+      facts: { operation, reason: outcome.reason },
+    },
+  );
+}

@@ -1,0 +1,204 @@
+/**
+ * Named leases kept in any record store: one row a name, never deleted, so that its token only grows.
+ *
+ * @module
+ */
+import { randomUUID } from 'node:crypto';
+import { storeUnavailable } from './errors.ts';
+import { keyParts, recordId } from './key.ts';
+import { checkOptions, has } from './options.ts';
+import type { Acquired, AcquireRequest, CallOptions, LeaseProvider, LeaseState, RecordStore, Stored, WriteResult } from './ports.ts';
+import { FOREVER_MS, isLapsed, type Owner, type RecordToWrite, SCHEMA } from './record.ts';
+
+/** The operation of all lease rows, for `list`. */
+export const LEASE_OPERATION = 'rerunsafe/lease';
+
+/** Under contention a row changes between the look and the write; somebody got on each time. */
+const MOST_ROUNDS = 50;
+
+type AcquireDecision = { readonly kind: 'claim'; readonly over: Stored | undefined; readonly token: number } | Acquired;
+
+/** Free: never taken, lapsed, or released and past its minimum hold (kept as the lease of a released row). */
+export function decideAcquire(standing: Stored | undefined, request: AcquireRequest, nowMs: number, uncertaintyMs: number): AcquireDecision {
+  const { slot } = request;
+  if (standing === undefined) return { kind: 'claim', over: undefined, token: nowMs };
+  const { record, ageMs } = standing;
+  const leftMs = record.leaseMs === 0 ? 0 : record.leaseMs + uncertaintyMs - ageMs;
+  if (leftMs > 0 && record.state === 'running' && record.owner === request.owner) return { kind: 'acquired', token: record.token };
+  // Asked only of a free row: while somebody holds it, the slot may be getting done.
+  const taken = record.state === 'running' ? !isLapsed(record, ageMs, uncertaintyMs) : leftMs > 0;
+  if (taken) return { kind: 'held', retryAfterMs: Math.max(1, Math.ceil(leftMs)), ...(record.holder === undefined ? {} : { label: record.holder }) };
+  if (slot !== undefined && record.slot !== undefined) {
+    if (record.slot === slot) return { kind: 'slot-done' };
+    if (record.slot > slot) return { kind: 'slot-passed', lastSlot: record.slot };
+  }
+  return { kind: 'claim', over: standing, token: Math.max(record.token + 1, nowMs) };
+}
+
+/**
+ * A lease provider over a record store. Two requests to acquire, one to renew, one to release.
+ *
+ * @example const leases = storeLeases(dynamodbStore({ tableName: 'rerunsafe' }));
+ */
+export function storeLeases(store: RecordStore): LeaseProvider {
+  checkOptions('storeLeases', { store }, { store: has('read', 'create', 'replace') }, ['store']);
+  return new StoreLeases(store);
+}
+
+class StoreLeases implements LeaseProvider {
+  readonly name: string;
+  readonly limits = { minLeaseMs: 100, maxLeaseMs: 2_147_483_647 };
+  readonly #store: RecordStore;
+  /** What this process's holders last knew of their rows: saves the read before a renewal. */
+  readonly #known = new Map<Owner, Stored>();
+
+  constructor(store: RecordStore) {
+    this.#store = store;
+    this.name = store.name;
+  }
+
+  async acquire(name: string, request: AcquireRequest, options?: CallOptions): Promise<Acquired> {
+    const { clock } = this.#store;
+    let standing = await this.#read(name, options);
+    for (let round = 0; round < MOST_ROUNDS; round++) {
+      const decision = decideAcquire(standing, request, clock.nowMs(), clock.uncertaintyMs);
+      if (decision.kind === 'acquired' && standing !== undefined) this.#known.set(request.owner, standing);
+      if (decision.kind !== 'claim') return decision;
+      const record = leaseRow(name, request, decision.over?.record, decision.token, clock.nowMs());
+      const result = await this.#write(name, record, decision.over, options);
+      if (result.ok) {
+        const token = result.token ?? record.token;
+        this.#known.set(request.owner, { record: { ...record, token, writtenAtMs: 0 }, version: result.version, ageMs: 0 });
+        return { kind: 'acquired', token };
+      }
+      standing = conflictOf(result);
+    }
+    throw tooBusy(name);
+  }
+
+  async renew(
+    name: string,
+    { owner, leaseMs }: { owner: Owner; token: number; leaseMs: number },
+    options?: CallOptions,
+  ): Promise<'renewed' | 'lost'> {
+    const done = await this.#own(name, owner, (record) => ({ ...record, leaseMs }), options);
+    return done === undefined ? 'lost' : 'renewed';
+  }
+
+  async release(
+    name: string,
+    { owner, slotDone, holdMs = 0 }: { owner: Owner; token: number; slotDone?: number; holdMs?: number },
+    options?: CallOptions,
+  ): Promise<'released' | 'lost'> {
+    const done = await this.#own(name, owner, (record) => released(record, holdMs, slotDone), options);
+    this.#known.delete(owner);
+    return done === undefined ? 'lost' : 'released';
+  }
+
+  async read(name: string, options?: CallOptions): Promise<LeaseState | undefined> {
+    const standing = await this.#read(name, options);
+    if (standing === undefined) return undefined;
+    const { record, ageMs } = standing;
+    const { uncertaintyMs } = this.#store.clock;
+    const held = record.state === 'running' && !isLapsed(record, ageMs, uncertaintyMs);
+    return {
+      held,
+      token: record.token,
+      ...(held ? { owner: record.owner, remainingMs: Math.max(0, record.leaseMs - ageMs) } : {}),
+      ...(record.holder === undefined ? {} : { label: record.holder }),
+      ...(record.slot === undefined ? {} : { lastSlot: record.slot }),
+    };
+  }
+
+  async break(name: string, options?: CallOptions): Promise<void> {
+    let standing = await this.#read(name, options);
+    for (let round = 0; round < MOST_ROUNDS && standing !== undefined; round++) {
+      const { record } = standing;
+      const broken = { ...released(record, 0, undefined), owner: randomUUID(), token: Math.max(record.token + 1, this.#store.clock.nowMs()) };
+      const result = await this.#write(name, broken, standing, options);
+      if (result.ok) return;
+      standing = conflictOf(result);
+    }
+    if (standing !== undefined) throw tooBusy(name);
+  }
+
+  async setUp(): Promise<void> {
+    await this.#store.setUp?.();
+  }
+
+  /** An owner's own change. undefined: the row is somebody else's, or gone: never made anew, a late request must not bring it back. */
+  async #own(
+    name: string,
+    owner: Owner,
+    change: (record: RecordToWrite) => RecordToWrite,
+    options: CallOptions | undefined,
+  ): Promise<'written' | undefined> {
+    const sent = new Set<string>();
+    let standing = this.#known.get(owner) ?? (await this.#read(name, options));
+    for (let round = 0; round < MOST_ROUNDS; round++) {
+      if (standing === undefined || standing.record.owner !== owner) return this.#forget(owner);
+      // Our own release stands: it had succeeded, its answer was lost.
+      if (standing.record.state !== 'running') return change(standing.record).state === 'released' ? 'written' : this.#forget(owner);
+      const record = { ...change(standing.record), revision: randomUUID() };
+      sent.add(record.revision);
+      const result = await this.#write(name, record, standing, options);
+      if (result.ok) {
+        this.#known.set(owner, { record: { ...record, writtenAtMs: 0 }, version: result.version, ageMs: 0 });
+        return 'written';
+      }
+      standing = conflictOf(result);
+      if (standing !== undefined && sent.has(standing.record.revision)) {
+        this.#known.set(owner, standing);
+        return 'written';
+      }
+    }
+    throw tooBusy(name);
+  }
+
+  #forget(owner: Owner): undefined {
+    this.#known.delete(owner);
+    return undefined;
+  }
+
+  #read(name: string, options: CallOptions | undefined): Promise<Stored | undefined> {
+    return this.#store.read(idOf(name), options);
+  }
+
+  #write(name: string, record: RecordToWrite, over: Stored | undefined, options: CallOptions | undefined): Promise<WriteResult> {
+    const id = idOf(name);
+    return over === undefined ? this.#store.create(id, record, options) : this.#store.replace(id, record, over.version, options);
+  }
+}
+
+const idOf = (name: string) => recordId(LEASE_OPERATION, [], keyParts(name));
+const tooBusy = (name: string) => storeUnavailable(`the lease "${name}" changed under each of ${MOST_ROUNDS} tries`, undefined);
+
+function conflictOf(result: Exclude<WriteResult, { ok: true }>): Stored | undefined {
+  if (result.reason === 'too-large') throw storeUnavailable('a lease row is too large for the store', undefined);
+  return result.current;
+}
+
+function leaseRow(name: string, request: AcquireRequest, before: RecordToWrite | undefined, token: number, nowMs: number): RecordToWrite {
+  return {
+    schema: SCHEMA,
+    operation: LEASE_OPERATION,
+    scope: '',
+    label: name.slice(0, 200),
+    state: 'running',
+    owner: request.owner,
+    revision: randomUUID(),
+    token,
+    attempt: (before?.attempt ?? 0) + 1,
+    leaseMs: request.leaseMs,
+    retentionMs: FOREVER_MS,
+    createdAtMs: before?.createdAtMs ?? nowMs,
+    ...(before?.slot === undefined ? {} : { slot: before.slot }),
+    ...(request.label === undefined ? {} : { holder: request.label }),
+  };
+}
+
+/** Keeps the row and the token. A minimum hold is the lease of the released row. */
+function released(record: RecordToWrite, holdMs: number, slotDone: number | undefined): RecordToWrite {
+  const slot = slotDone === undefined ? record.slot : Math.max(slotDone, record.slot ?? slotDone);
+  return { ...record, state: 'released', leaseMs: Math.max(0, Math.ceil(holdMs)), revision: randomUUID(), ...(slot === undefined ? {} : { slot }) };
+}
