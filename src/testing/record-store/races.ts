@@ -96,7 +96,8 @@ export function races({ racers = 50, rounds = 20, workers = 8, increments = 25 }
 
         async function increment(): Promise<void> {
           let standing = await store.read(id);
-          for (;;) {
+          // Of each round of refusals one write got through, so nobody waits longer than all the others together take.
+          for (let tries = 0; tries <= workers * increments; tries += 1) {
             assert.ok(standing);
             const { outcome } = standing.record;
             assert.ok(outcome?.kind === 'value' && typeof outcome.value === 'number');
@@ -106,6 +107,7 @@ export function races({ racers = 50, rounds = 20, workers = 8, increments = 25 }
             standing = conflict(result).current;
             if (standing?.record.revision === next.revision) return;
           }
+          assert.fail('a worker was refused more often than others can have written');
         }
       },
     },
