@@ -13,7 +13,7 @@ import type {
 import { isRerunSafeError, storeMisconfigured, storeUnavailable } from '../../core/errors.ts';
 import type { CallOptions } from '../../core/ports.ts';
 import { mayHaveHappened, toStoreError } from './map-error.ts';
-import { type ServerClock, serverClock } from './server-clock.ts';
+import { type ServerClock, serverClock, uncorrected } from './server-clock.ts';
 
 export type Sdk = typeof import('@aws-sdk/client-dynamodb');
 type Command<I extends ServiceInputTypes, O extends ServiceOutputTypes> = SdkCommand<
@@ -45,6 +45,7 @@ export interface ConnectionOptions {
   readonly tableName: string;
   readonly partitionKey: string;
   readonly requestTimeoutMs: number;
+  readonly clock: { nowMs(): number } | undefined;
 }
 
 export async function loadSdk(): Promise<Sdk> {
@@ -55,8 +56,8 @@ export async function loadSdk(): Promise<Sdk> {
   }
 }
 
-export function connect({ client: given, tableName, partitionKey, requestTimeoutMs }: ConnectionOptions): Connection {
-  const clock = serverClock();
+export function connect({ client: given, tableName, partitionKey, requestTimeoutMs, clock: ownClock }: ConnectionOptions): Connection {
+  const clock = ownClock === undefined ? serverClock() : uncorrected(ownClock);
   let made: DynamoDBClient | undefined;
   const clientOf = (sdk: Sdk): DynamoDBClient => {
     if (given !== undefined) return given;

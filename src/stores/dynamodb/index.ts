@@ -38,6 +38,8 @@ export interface DynamodbStoreOptions {
   readonly uncertaintyMs?: number;
   /** The longest one call may take in all, the SDK's own retries included, ms. Default 5000. */
   readonly requestTimeoutMs?: number;
+  /** Stamps records and tells their age, epoch ms. Default: the wall clock, corrected by the dates of the service's answers. A virtual clock in tests. */
+  readonly clock?: { nowMs(): number };
 }
 
 const DEFAULT_UNCERTAINTY_MS = 2000;
@@ -52,6 +54,7 @@ const RULES: Rules = {
   ttlAttribute: (value) => (value === false ? undefined : isAttribute(value)),
   uncertaintyMs: isInteger(DEFAULT_UNCERTAINTY_MS),
   requestTimeoutMs: isInteger(1),
+  clock: has('nowMs'),
 };
 
 function isAttribute(value: unknown): string | undefined {
@@ -149,7 +152,7 @@ function configure(given: DynamodbStoreOptions) {
   const { partitionKey = 'id', ttlAttribute = 'expiresAtS', uncertaintyMs = DEFAULT_UNCERTAINTY_MS } = options;
   if (partitionKey === ttlAttribute) throw invalidOptions('dynamodbStore', ['partitionKey and ttlAttribute must differ']);
   const layout: Layout = { partitionKey, ttlAttribute: ttlAttribute === false ? undefined : ttlAttribute };
-  const { client, requestTimeoutMs = DEFAULT_REQUEST_TIMEOUT_MS } = options;
+  const { client, clock, requestTimeoutMs = DEFAULT_REQUEST_TIMEOUT_MS } = options;
   const name = options.tableName as string;
-  return { tableName: name, layout, uncertaintyMs, connection: connect({ client, tableName: name, partitionKey, requestTimeoutMs }) };
+  return { tableName: name, layout, uncertaintyMs, connection: connect({ client, tableName: name, partitionKey, requestTimeoutMs, clock }) };
 }

@@ -34,3 +34,6 @@ export function serverClock(wallMs: () => number = Date.now): ServerClock {
     },
   };
 }
+
+/** Somebody else's clock, believed as it is. */
+export const uncorrected = (clock: { nowMs(): number }): ServerClock => ({ nowMs: () => clock.nowMs(), learn: () => {} });
