@@ -1,0 +1,73 @@
+/**
+ * The run as an adapter hands it to a handler: `commit` takes what the handler returns, the record gets what is kept of it.
+ *
+ * @module
+ */
+import { isRerunSafeError } from '../core/errors.ts';
+import type { Run } from '../core/run.ts';
+
+export interface Watch<A> {
+  /** The commit went through; this is the outcome. */
+  readonly committed?: (value: A) => void;
+  /** The run itself raised this error: it is no error of the handler, even when it comes out through it. */
+  readonly raised?: (error: object) => void;
+}
+
+export function handOut<A, B>(run: Run<B>, toKept: (value: A) => B | Promise<B>, watch: Watch<A> = {}): Run<A> {
+  const note = (error: unknown): void => {
+    if (isRerunSafeError(error)) watch.raised?.(error);
+  };
+  return {
+    key: run.key,
+    operation: run.operation,
+    attempt: run.attempt,
+    token: run.token,
+    fence: run.fence,
+    signal: run.signal,
+    remainingMs: () => run.remainingMs(),
+    keyFor: (name) => run.keyFor(name),
+    assertHeld(minMs) {
+      try {
+        run.assertHeld(minMs);
+      } catch (error) {
+        note(error);
+        throw error;
+      }
+    },
+    async step(name, work, options) {
+      let ofTheWork: unknown;
+      const watched = async (): Promise<Awaited<ReturnType<typeof work>>> => {
+        try {
+          return await work();
+        } catch (error) {
+          ofTheWork = error;
+          throw error;
+        }
+      };
+      try {
+        return await run.step(name, watched, options);
+      } catch (error) {
+        if (error !== ofTheWork) note(error);
+        throw error;
+      }
+    },
+    async commit(value, send) {
+      const kept = await toKept(value);
+      let ofTheSend: unknown;
+      try {
+        await run.commit(kept, async (request) => {
+          try {
+            return await send(request);
+          } catch (error) {
+            ofTheSend = error;
+            throw error;
+          }
+        });
+      } catch (error) {
+        if (error !== ofTheSend) note(error);
+        throw error;
+      }
+      watch.committed?.(value);
+    },
+  };
+}

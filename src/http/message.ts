@@ -1,0 +1,45 @@
+/**
+ * A request as it is judged, and a reply as it is kept: no platform in them.
+ *
+ * @module
+ */
+
+/** What an adapter knows of a request, read before the handler runs. */
+export interface HttpRequestView {
+  /** Upper case. */
+  readonly method: string;
+  /** Without the query. */
+  readonly path: string;
+  /** Raw, without `?`; '' if there is none. */
+  readonly query: string;
+  /** Case-insensitive; several lines are joined by ', '. */
+  header(name: string): string | undefined;
+  /** The bytes as sent, empty when there are none. Need not be read when {@link BoundHttp.hashesBody} is false. */
+  readonly body: Uint8Array;
+}
+
+/** What an adapter gets from the handler, and gives to the platform. */
+export interface HttpReply {
+  readonly status: number;
+  /** Several lines of one name are allowed (`set-cookie`). */
+  readonly headers: readonly (readonly [name: string, value: string])[];
+  readonly body: Uint8Array;
+  /** The body cannot be kept (a stream): the record completes without it, and later callers are told so. */
+  readonly streamed?: true;
+}
+
+/**
+ * A handler answered with something that is not kept as final (5xx, 401, 403, 408, 409, 423, 425, 429, or `keep` said no). The caller gets the
+ * reply; the record is judged like after a throw, and `onThrow` is asked with this. `remember` keeps the reply after all.
+ */
+export class HttpNotKept extends Error {
+  override readonly name: string = 'HttpNotKept';
+  readonly status: number;
+  readonly reply: HttpReply;
+
+  constructor(reply: HttpReply) {
+    super(`The handler answered ${reply.status}, which is not kept as final.`);
+    this.status = reply.status;
+    this.reply = reply;
+  }
+}

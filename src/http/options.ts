@@ -1,0 +1,143 @@
+/**
+ * What a user chooses for an HTTP operation, checked once.
+ *
+ * @module
+ */
+import { type Guard, type GuardOptions, guardFrom, type UnknownAnswer } from '../core/guard.ts';
+import type { Key } from '../core/key.ts';
+import { either, invalidOptions, isBoolean, isFunction, isInteger, isName, isOneOf, type Rule, type Rules } from '../core/options.ts';
+import type { Run } from '../core/run.ts';
+import { handOut } from './hand-out.ts';
+import { isNeverKept, KEPT_HEADERS, type KeptReply, keptReply } from './kept-reply.ts';
+import { HttpNotKept, type HttpReply } from './message.ts';
+
+type Answer<V> = V | undefined | null | Promise<V | undefined | null>;
+
+export interface HttpOptions<R, T = HttpReply> extends GuardOptions<T> {
+  /**
+   * On whose behalf, taken from *verified* claims (never from something a caller may choose), or the literal `'public'` where all callers may see
+   * each other's replies. Required. undefined, null and '' for a request are refused (401), never shared.
+   */
+  readonly scope: ((request: R) => Answer<Key>) | 'public';
+  /** The guarded methods; others pass through, without a run. Default `['POST', 'PATCH']`. */
+  readonly methods?: readonly string[];
+  /** The key of a request, instead of the header. */
+  readonly key?: (request: R) => Answer<Key>;
+  /** A request without a key is refused with 400 (default true), or passes through unguarded (false). */
+  readonly required?: boolean;
+  /** Default `Idempotency-Key`. */
+  readonly headerName?: string;
+  /** Take only the quoted form of the draft. Default false: a bare run of visible ASCII is the same key as its quoted form. */
+  readonly strict?: boolean;
+  /**
+   * What makes two requests the same. Default: method, path, query, content type, body (JSON in canonical form). `false`: a key is never checked
+   * against its request, and the body is not read.
+   */
+  readonly fingerprint?: false | ((request: R) => string | Promise<string>);
+  /** Overrules what is kept as final: true, false, or undefined for the default (2xx, 3xx, and 4xx that would repeat). */
+  readonly keep?: (reply: HttpReply) => boolean | undefined;
+  /** More headers to keep beside content type, language, encoding, disposition, location, etag, last-modified, link and retry-after. */
+  readonly storeHeaders?: readonly string[];
+  /** Longer bodies are refused with 413 before any work: they have to be read to be hashed. Bytes. Default 1,048,576. */
+  readonly maxBodyBytes?: number;
+  /** Where the `type` of a problem begins. Default `urn:rerunsafe:problem:`. */
+  readonly problemBase?: string;
+}
+
+const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+const isToken: Rule = (value) => (typeof value === 'string' && TOKEN.test(value) ? undefined : 'must be the name of a header');
+const areTokens: Rule = (value) =>
+  Array.isArray(value) && value.every((item) => isToken(item) === undefined) ? undefined : 'must be an array of names (letters, digits, dashes)';
+const areKept: Rule = (value) => {
+  const never = Array.isArray(value) ? value.filter((name) => typeof name === 'string' && isNeverKept(name)) : [];
+  return areTokens(value) ?? (never.length === 0 ? undefined : `must not name ${never.join(', ')}: never stored, a replay is for another moment`);
+};
+
+/** The rules of {@link HttpOptions}, beside those of the guard. */
+export const HTTP_RULES: Rules = {
+  scope: either(isOneOf('public'), isFunction),
+  methods: areTokens,
+  key: isFunction,
+  required: isBoolean,
+  headerName: isToken,
+  strict: isBoolean,
+  fingerprint: either((value) => (value === false ? undefined : 'must be false'), isFunction),
+  keep: isFunction,
+  storeHeaders: areKept,
+  maxBodyBytes: isInteger(1),
+  problemBase: isName(500),
+};
+
+/** Checked options with their defaults. */
+export interface BoundHttp<R> {
+  readonly guard: Guard<KeptReply>;
+  readonly scope: HttpOptions<R>['scope'];
+  readonly methods: ReadonlySet<string>;
+  readonly key: HttpOptions<R>['key'];
+  readonly required: boolean;
+  readonly headerName: string;
+  readonly strict: boolean;
+  readonly fingerprint: HttpOptions<R>['fingerprint'];
+  /** False: nobody looks at the body, an adapter need not read it. */
+  readonly hashesBody: boolean;
+  readonly keep: HttpOptions<R>['keep'];
+  /** Lower case. */
+  readonly storeHeaders: ReadonlySet<string>;
+  readonly maxBodyBytes: number;
+  readonly problemBase: string;
+  readonly onThrow: GuardOptions['onThrow'];
+}
+
+/**
+ * Checks the options of an HTTP wrapper, once.
+ *
+ * @throws RerunSafeError `INVALID_OPTIONS` with everything that is wrong.
+ */
+export function bindHttp<R>(what: string, options: HttpOptions<R>): BoundHttp<R> {
+  const { onUnknown, onThrow } = options ?? {};
+  const checked = guardFrom(what, options, HTTP_RULES, ['scope']);
+  if (options.methods?.length === 0) throw invalidOptions(what, ['methods is empty: nothing would be guarded']);
+  const storeHeaders = new Set([...KEPT_HEADERS, ...(options.storeHeaders ?? []).map((name) => name.toLowerCase())]);
+  const { onUnknown: _, onThrow: __, ...rest } = checked;
+  const guard: Guard<KeptReply> = {
+    ...rest,
+    onUnknown: typeof onUnknown === 'function' ? (run) => askKept(onUnknown, run, storeHeaders) : (onUnknown ?? 'retry'),
+    // A reply that is not kept was judged already, so that nobody is asked twice.
+    onThrow: (error) => (error instanceof Judged ? error.verdict : onThrow?.(error)),
+  };
+  return {
+    guard,
+    scope: options.scope,
+    methods: new Set((options.methods ?? ['POST', 'PATCH']).map((method) => method.toUpperCase())),
+    key: options.key,
+    required: options.required ?? true,
+    headerName: options.headerName ?? 'Idempotency-Key',
+    strict: options.strict ?? false,
+    fingerprint: options.fingerprint,
+    hashesBody: options.fingerprint === undefined,
+    keep: options.keep,
+    storeHeaders,
+    maxBodyBytes: options.maxBodyBytes ?? 1_048_576,
+    problemBase: options.problemBase ?? 'urn:rerunsafe:problem:',
+    onThrow,
+  };
+}
+
+/** A reply that is not kept on its way through the guarded work: nothing else tells the record "this did not succeed". */
+export class Judged extends HttpNotKept {
+  readonly verdict: ReturnType<NonNullable<GuardOptions['onThrow']>>;
+
+  constructor(reply: HttpReply, verdict: Judged['verdict']) {
+    super(reply);
+    this.verdict = verdict;
+  }
+}
+
+async function askKept(
+  onUnknown: (run: Run<HttpReply>) => UnknownAnswer<HttpReply> | Promise<UnknownAnswer<HttpReply>>,
+  run: Run<KeptReply>,
+  storeHeaders: ReadonlySet<string>,
+): Promise<UnknownAnswer<KeptReply>> {
+  const answer = await onUnknown(handOut<HttpReply, KeptReply>(run, (reply) => keptReply(reply, storeHeaders)));
+  return typeof answer === 'object' && answer !== null && 'done' in answer ? { done: keptReply(answer.done, storeHeaders) } : answer;
+}
