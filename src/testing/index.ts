@@ -4,6 +4,9 @@
  * @module
  */
 export * from './faulty-store.ts';
+export { type LeaseProviderConformanceOptions, leaseProviderConformance } from './leases/index.ts';
+export type { LeaseRaceSizes } from './leases/races.ts';
+export type { LeaseSubject } from './leases/subject.ts';
 export { type RecordStoreConformanceOptions, recordStoreConformance } from './record-store/index.ts';
 export type { RaceSizes, RecordStoreSubject } from './record-store/subject.ts';
 export type { Describe, It } from './suite.ts';
