@@ -11,7 +11,7 @@ export type Sent<T> = { readonly ok: true; readonly value: T; readonly doubt: bo
 
 /** How requests go out over one client. */
 export interface Line {
-  /** How often we send. 1 over a client that was passed in: it has its own retries. */
+  /** How often we send, beside the retries of a client that was passed in. */
   readonly tries: number;
   readonly tryLimitMs: number;
   /** For a request with all its tries. */

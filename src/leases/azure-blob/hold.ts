@@ -85,7 +85,7 @@ export async function release(blob: LeaseBlob, grants: Grants, holder: Holder, m
   if (!released.ok && !LOST.has(released.kind)) throw toError('release the lease', released);
   grants.delete(owner);
   if (released.ok) return 'released';
-  return released.kind === 'not-holder' && (await wasOurs(blob, holder, released, grant)) ? 'released' : 'lost';
+  return (await wasOurs(blob, holder, released, grant)) ? 'released' : 'lost';
 }
 
 /**
@@ -114,7 +114,7 @@ async function mark(blob: LeaseBlob, { owner, token }: Holder, { slotDone, holdM
   }
 }
 
-/** "Not yours" is also the answer to a second copy of our own release. */
+/** "Not yours" and, where a successor has written already, "changed" are also the answers to a second copy of our own release. */
 async function wasOurs(blob: LeaseBlob, { owner, token }: Holder, answer: Sent<unknown>, grant: Grant | undefined): Promise<boolean> {
   const sentAt = grant?.sentAt;
   // A lease that cannot have run out, and an earlier copy without an answer: it was that copy. A successor may be there already.
