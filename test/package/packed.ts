@@ -79,7 +79,7 @@ export interface Ended {
 /** Runs a script with this Node to its end. */
 export const runNode = (cwd: string, ...args: string[]): Promise<Ended> =>
   new Promise((resolve) => {
-    execFile(process.execPath, args, { cwd, timeout: 60_000 }, (error, stdout, stderr) => {
+    execFile(process.execPath, args, { cwd, timeout: 120_000 }, (error, stdout, stderr) => {
       resolve({ code: error === null ? 0 : Number(error.code ?? 1), stdout, stderr });
     });
   });

@@ -1,14 +1,17 @@
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { ROOT, runNode } from './packed.ts';
+
+// A compiler that reads the SDKs' types: slow on a busy machine.
+vi.setConfig({ testTimeout: 120_000 });
 
 /**
  * The ```ts blocks of a page. What a block leaves to the reader's imagination is declared in a comment right before it:
  * `<!-- given: declare const order: { id: string }; -->`
  */
 function snippetsOf(page: string): { line: number; source: string }[] {
-  const blocks = page.matchAll(/(?:<!--\s*given:(?<given>[\s\S]*?)-->\s*)?^```ts\b[^\n]*\n(?<code>[\s\S]*?)^```/gm);
+  const blocks = page.matchAll(/(?:<!--\s*given:(?<given>[\s\S]*?)-->\s*)?^ *```ts\b[^\n]*\n(?<code>[\s\S]*?)^ *```/gm);
   return [...blocks].map((block) => ({
     line: page.slice(0, block.index).split('\n').length,
     source: `${block.groups?.given ?? ''}\n${block.groups?.code ?? ''}\nexport {};\n`,
@@ -29,14 +32,14 @@ async function complaints(page: string): Promise<string> {
   }
 }
 
-describe('the README', () => {
-  it('has examples that compile against the source as it is', async () => {
-    const page = await readFile(join(ROOT, 'README.md'), 'utf8');
+describe('the pages', () => {
+  it.each(['README.md', 'CONTRIBUTING.md'])('%s has examples that compile against the source as it is', async (name) => {
+    const page = await readFile(join(ROOT, name), 'utf8');
     expect(snippetsOf(page).length).toBeGreaterThan(0);
     expect(await complaints(page)).toBe('');
   });
 
-  it('is told of an example that does not compile', async () => {
+  it('fail for an example that does not compile', async () => {
     const page = "text\n\n```ts\nimport { runTwice } from 'rerunsafe';\nrunTwice();\n```\n";
     expect(snippetsOf(page)).toHaveLength(1);
     expect(await complaints(page)).toContain('line-3.ts');

@@ -1,6 +1,6 @@
 import { access } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { entriesOf, type Manifest, type Packed, pack, ROOT, readManifest, runNode } from './packed.ts';
 
 const GLOB = 'functions/dist/azure/*.js';
@@ -11,6 +11,9 @@ const loaded = [];
 registerHooks({ load(url, context, next) { loaded.push(url); return next(url, context); } });
 const sdksLoaded = () => loaded.filter((url) => /node_modules\\/(@azure|@aws-sdk|@smithy)\\//.test(url));
 `;
+
+// A build, a pack and a compiler that reads the SDKs' types: slow on a busy machine.
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 180_000 });
 
 let packed: Packed;
 let manifest: Manifest;

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { entriesOf, type Packed, pack, ROOT, readManifest, runNode } from './packed.ts';
 
 /** Without the second line an entry whose types are not found would be `any`, and every use of it would check. */
@@ -36,6 +36,9 @@ const SETTINGS = [
   { name: 'nodenext-esm-5.9', type: 'module', compiler: 'typescript59', options: { ...STRICT, module: 'nodenext' } },
   { name: 'stock-functions-app-5.9', type: 'commonjs', compiler: 'typescript59', options: STOCK_FUNCTIONS_APP },
 ];
+
+// A build, a pack and a compiler that reads the SDKs' types: slow on a busy machine.
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 180_000 });
 
 let packed: Packed;
 let source: string;
