@@ -50,7 +50,9 @@ export async function pack(): Promise<Packed> {
   const content = join(folder, 'content');
   for (const path of SOURCES) await cp(join(ROOT, path), join(tree, path), { recursive: true });
   await symlink(join(ROOT, 'node_modules'), join(tree, 'node_modules'));
-  await exec('npm', ['pack', '--pack-destination', folder], { cwd: tree });
+  await exec('npm', ['pack', '--pack-destination', folder], { cwd: tree }).catch((error: { stdout?: string; stderr?: string }) => {
+    throw new Error(`npm pack failed.\n${error.stdout}\n${error.stderr}`);
+  });
   const tarball = (await readdir(folder)).find((name) => name.endsWith('.tgz'));
   if (tarball === undefined) throw new Error('npm pack left no tarball.');
   await mkdir(content);

@@ -1,4 +1,4 @@
-import { access } from 'node:fs/promises';
+import { access, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { entriesOf, type Manifest, type Packed, pack, ROOT, readManifest, runNode } from './packed.ts';
@@ -52,9 +52,12 @@ describe('the tarball', () => {
     for (const path of named) await expect(access(join(packed.content, path)), path).resolves.toBeUndefined();
   });
 
-  it('gives classic resolution the same entries as exports', () => {
+  it('gives classic resolution, and the type check of this tree, the same entries as exports', async () => {
+    const entries = entriesOf(manifest).sort();
     const classic = Object.keys(manifest.typesVersions['*'] ?? {}).map((name) => `rerunsafe/${name}`);
-    expect(['rerunsafe', ...classic].sort()).toEqual(entriesOf(manifest).sort());
+    expect(['rerunsafe', ...classic].sort()).toEqual(entries);
+    const settings = JSON.parse(await readFile(join(ROOT, 'tsconfig.json'), 'utf8')) as { compilerOptions: { paths: object } };
+    expect(Object.keys(settings.compilerOptions.paths).sort()).toEqual(entries);
   });
 });
 
