@@ -242,9 +242,10 @@ export class Attempt {
     );
   }
 
-  /** A try of a final write gets a sensible time even when the lease is nearly, or altogether, over. */
+  /** One request that hangs must leave time for another within the lease; after the lease there is only one. */
   #limitMs(): number {
-    return Math.max(5_000, this.lifetime.leaseLeftMs());
+    const leftMs = this.lifetime.leaseLeftMs();
+    return leftMs === 0 ? 5_000 : Math.max(leftMs / 4, 500);
   }
 }
 

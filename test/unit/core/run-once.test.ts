@@ -1,0 +1,229 @@
+import { describe, expect, it } from 'vitest';
+import { currentRun, PermanentError, type Run, runOnce, tryRunOnce } from '../../../src/index.ts';
+import { memoryStore } from '../../../src/stores/memory/index.ts';
+import { bench, eventsOf, held, inTime } from './engine.ts';
+
+const VALUES: [string, unknown][] = [
+  ['undefined', undefined],
+  ['null', null],
+  ['0', 0],
+  ['-0', -0],
+  ['NaN', Number.NaN],
+  ['an empty string', ''],
+  ['false', false],
+  ['a date', new Date(86_400_000)],
+  ['an invalid date', new Date(Number.NaN)],
+  ['a bigint', 2n ** 80n],
+  [
+    'a map',
+    new Map<unknown, unknown>([
+      [{ a: 1 }, undefined],
+      ['k', new Set([1n])],
+    ]),
+  ],
+  ['a set', new Set([null, 'x'])],
+  ['bytes', new Uint8Array([0, 255, 128])],
+  ['a buffer', Buffer.from([0, 255, 128])],
+  ['a typed array', new Float64Array([0.1, -0])],
+  ['nested', { a: [{ b: undefined, c: [new Date(1), null, ''] }], d: { e: new Map([['f', Buffer.from('g')]]) } }],
+  [
+    'a repeated reference',
+    (() => {
+      const x = { y: 1 };
+      return { one: x, two: x };
+    })(),
+  ],
+  ['odd text', 'a\u0000b"\\\n\u2028😀\uD800'],
+  ['a regular expression', /a+/gi],
+  ['a hole', Object.assign(new Array(3), { 0: 1, 2: 3 })],
+];
+
+describe('runOnce', () => {
+  it.each(VALUES)('I2 I3 hands %s back from a replay exactly as it was first given', async (_, value) => {
+    const { run } = bench();
+    let runs = 0;
+    const work = () => {
+      runs += 1;
+      return value;
+    };
+    const first = await run(work);
+    const second = await run(work);
+    expect(first).toStrictEqual({ kind: 'completed', value, replayed: false, saved: true, attempt: 1 });
+    expect(second).toStrictEqual({ kind: 'completed', value, replayed: true, saved: true, attempt: 1 });
+    expect(runs).toBe(1);
+  });
+
+  it('gives each caller a copy of its own', async () => {
+    const { run } = bench();
+    const first = await run(() => ({ list: [1] }));
+    if (first.kind === 'completed') first.value.list.push(2);
+    const second = await run(() => ({ list: [9] }));
+    if (second.kind === 'completed') second.value.list.push(3);
+    expect(await run(() => ({ list: [9] }))).toMatchObject({ value: { list: [1] } });
+  });
+
+  class Odd {
+    x = 1;
+  }
+  it.each([
+    ['a function', () => 1],
+    ['a class instance', new Odd()],
+    ['a symbol', Symbol('s')],
+    ['a promise inside', { p: Promise.resolve(1) }],
+    ['a weak map', new WeakMap()],
+    ['an array with a property', Object.assign([1], { extra: true })],
+  ])('completes without the value for %s: the first caller gets it, later ones are told, nothing runs again', async (_, value) => {
+    const { run } = bench();
+    let runs = 0;
+    const work = () => {
+      runs += 1;
+      return value as unknown;
+    };
+    expect(await run(work)).toMatchObject({ kind: 'completed', value, saved: true });
+    await expect(run(work)).rejects.toMatchObject({ code: 'RESULT_NOT_STORED' });
+    expect(runs).toBe(1);
+  });
+
+  it('completes without a value that is too large for the store', async () => {
+    const store = memoryStore({ maxRecordBytes: 10_000 });
+    const options = { store, operation: 'o', key: 1 };
+    let runs = 0;
+    const work = () => {
+      runs += 1;
+      return 'x'.repeat(20_000);
+    };
+    expect(await tryRunOnce(options, work)).toMatchObject({ kind: 'completed', saved: true });
+    await expect(runOnce(options, work)).rejects.toMatchObject({ code: 'RESULT_NOT_STORED', facts: { reason: 'too-large' } });
+    expect(runs).toBe(1);
+  });
+
+  it('I9 refuses the same key with another input, while running and after', async () => {
+    const { run } = bench();
+    const first = held<number>();
+    const running = run(first.work, { input: { a: 1, b: 2 } });
+    await first.started;
+    expect(await run(() => 2, { input: { a: 2 } })).toEqual({ kind: 'key-reused' });
+    expect(await run(() => 2, { input: { b: 2, a: 1 } })).toMatchObject({ kind: 'in-flight' });
+    first.end(1);
+    await running;
+    expect(await run(() => 2, { input: { a: 2 } })).toEqual({ kind: 'key-reused' });
+    expect(await run(() => 2, { input: { b: 2, a: 1 } })).toMatchObject({ value: 1, replayed: true });
+    expect(await run(() => 2)).toMatchObject({ value: 1, replayed: true });
+  });
+
+  it('takes key and input once, before the work: work that changes its input changes nothing', async () => {
+    const { run } = bench();
+    const input = { a: 1 };
+    await run(
+      () => {
+        input.a = 2;
+      },
+      { input },
+    );
+    expect(await run(() => undefined, { input: { a: 1 } })).toMatchObject({ replayed: true });
+  });
+
+  it('refuses a duplicate in flight, or lets it wait for the outcome', async () => {
+    const { run, clock } = bench();
+    const first = held<string>();
+    const running = run(first.work);
+    await first.started;
+    expect(await run(() => 'no')).toEqual({ kind: 'in-flight', retryAfterMs: 1_000 });
+    const waiting = run(() => 'no', { onInFlight: { waitMs: 5_000 } });
+    await clock.advance(400);
+    first.end('yes');
+    expect(await inTime(clock, waiting)).toMatchObject({ value: 'yes', replayed: true });
+    expect(await running).toMatchObject({ value: 'yes', replayed: false });
+  });
+
+  it('a wait that is over says in flight; a wait whose first caller gave up runs the work itself', async () => {
+    const { run, clock } = bench();
+    const first = held<string>();
+    const running = run(first.work);
+    await first.started;
+    const short = run(() => 'no', { onInFlight: { waitMs: 300 } });
+    expect(await inTime(clock, short)).toMatchObject({ kind: 'in-flight' });
+    const long = run(() => 'second', { onInFlight: { waitMs: 5_000 } });
+    await clock.advance(100);
+    first.fail(new Error('no luck'));
+    await expect(running).rejects.toThrow('no luck');
+    expect(await inTime(clock, long)).toMatchObject({ value: 'second', attempt: 2 });
+  });
+
+  it('waiting callers of one process share one poll', async () => {
+    const { run, clock, store } = bench();
+    const first = held<string>();
+    const running = run(first.work);
+    await first.started;
+    const waiting = Array.from({ length: 50 }, () => run(() => 'no', { onInFlight: { waitMs: 60_000 } }));
+    await clock.advance(10_000);
+    first.end('yes');
+    for (const one of waiting) expect(await inTime(clock, one)).toMatchObject({ value: 'yes' });
+    await running;
+    expect(store.counts.read).toBeLessThan(25);
+  });
+
+  it('currentRun finds the run from anywhere below', async () => {
+    const { run } = bench();
+    let seen: Run | undefined;
+    await run(async (own) => {
+      await Promise.resolve();
+      seen = currentRun();
+      expect(seen?.key).toBe(own.key);
+    });
+    expect(seen?.operation).toBe('test/op');
+    expect(currentRun()).toBeUndefined();
+  });
+
+  it('derived keys are the same in every attempt and different for each name, key and scope', async () => {
+    const { run } = bench();
+    const keys: string[] = [];
+    await run((own) => {
+      keys.push(own.keyFor('a'), own.keyFor('b'), own.key);
+      throw new Error('once more');
+    }).catch(() => {});
+    await run((own) => void keys.push(own.keyFor('a'), own.keyFor('b'), own.key));
+    expect(keys.slice(0, 3)).toEqual(keys.slice(3));
+    expect(new Set(keys).size).toBe(3);
+  });
+});
+
+describe('events', () => {
+  it('tell what happened, in order', async () => {
+    const { run, clock } = bench();
+    const events = await eventsOf(async () => {
+      await run(() => 1, { input: 1 });
+      await run(() => 1, { input: 1 });
+      await run(() => 1, { input: 2 });
+      await run(
+        () => {
+          throw new Error('x');
+        },
+        { key: 2 },
+      ).catch(() => {});
+      await run(
+        () => {
+          throw new PermanentError('x');
+        },
+        { key: 3 },
+      );
+      void run(() => new Promise(() => {}), { key: 4, renew: 'none' });
+      await clock.advance(1_500);
+      await run(() => 1, { key: 4 });
+    });
+    expect(events).toEqual([
+      'claimed',
+      'completed',
+      'replayed',
+      'key-reused',
+      'claimed',
+      'released',
+      'claimed',
+      'remembered',
+      'claimed',
+      'lease-lost',
+      'taken-over',
+      'completed',
+    ]);
+  });
+});
