@@ -1,0 +1,40 @@
+/**
+ * Any single event: a direct invocation, SNS, S3, EventBridge, Step Functions.
+ *
+ * @module
+ */
+import type { Context } from 'aws-lambda';
+import type { Run } from '../../core/run.ts';
+import { runGuarded, unwrap } from '../../core/run-once.ts';
+import { named } from '../named.ts';
+import { callFrom, type KeyedOptions, keyedFrom } from './guard-lambda.ts';
+import { DEADLINE_MARGIN_MS, inInvocation } from './invocation.ts';
+
+export interface EventOptions<E, T> extends KeyedOptions<E, T> {}
+
+/**
+ * Guards a handler of single events: the same key gives the same result, and runs the handler once. Records are remembered for 24 h
+ * (`retentionMs`), longer than Lambda and EventBridge retry.
+ *
+ * A duplicate that meets the first one at work throws `IN_FLIGHT`: an asynchronous invocation is then tried again by Lambda (twice, after 1 and
+ * 2 minutes); `onInFlight: { waitMs }` waits for the outcome instead, at most until shortly before the time limit.
+ *
+ * @throws RerunSafeError when built: `INVALID_OPTIONS`; when called: as `runOnce`, and whatever the handler throws, untouched.
+ * @example
+ * export const handler = idempotent(
+ *   { store, operation: 'orders/ship', key: (event: EventBridgeEvent<'OrderPaid', Order>) => event.detail.orderId },
+ *   async (event, context, run) => ship(event.detail, run.keyFor('ship')),
+ * );
+ */
+export function idempotent<E, T>(
+  options: EventOptions<E, T>,
+  handler: (event: E, context: Context, run: Run<T>) => T | Promise<T>,
+): (event: E, context: Context) => Promise<T> {
+  const keyed = keyedFrom<E, T>('idempotent', options);
+  return named(handler, (event: E, context: Context) =>
+    inInvocation(context, options.deadlineMarginMs ?? DEADLINE_MARGIN_MS, async (invocation) => {
+      const call = await callFrom(keyed, event, context, invocation);
+      return unwrap(keyed.guard, await runGuarded(keyed.guard, call, (run) => handler(event, context, run)));
+    }),
+  );
+}

@@ -1,0 +1,69 @@
+/**
+ * What the guarded wrappers of this adapter share: their options, and one guarded call within an invocation.
+ *
+ * @module
+ */
+import type { Context } from 'aws-lambda';
+import { type Call, type Guard, guardFrom } from '../../core/guard.ts';
+import type { Key } from '../../core/key.ts';
+import { anything, checkOptions, isFunction, type Rules } from '../../core/options.ts';
+import { type Invocation, LAMBDA_RULES, type LambdaGuardOptions } from './invocation.ts';
+
+type Answer<V> = V | undefined | null | Promise<V | undefined | null>;
+
+export interface KeyedOptions<I, T> extends LambdaGuardOptions<T> {
+  /**
+   * What makes two runs "the same run again": the business id, not the transport's (a producer that sends again makes a new message id). undefined,
+   * null and '' are `MISSING_KEY`.
+   */
+  readonly key: (input: I, context: Context) => Answer<Key>;
+  /** On whose behalf. A function that answers undefined, null or '' is `MISSING_SCOPE`, never shared. Default: no scope. */
+  readonly scope?: Key | ((input: I, context: Context) => Answer<Key>);
+  /** What is hashed: the same key with another input is refused with `KEY_REUSED`. Default: nothing, the key alone decides. */
+  readonly input?: (input: I, context: Context) => unknown;
+}
+
+export const KEYED_RULES: Rules = { key: isFunction, scope: anything, input: isFunction };
+
+/** The options of a wrapper, checked once; `guard` is what core needs of them. */
+export interface Keyed<I, T> {
+  readonly options: KeyedOptions<I, T>;
+  readonly guard: Guard<T>;
+}
+
+/** @throws RerunSafeError `INVALID_OPTIONS` with everything that is wrong. */
+export function keyedFrom<I, T>(what: string, options: KeyedOptions<I, T>, retentionMs?: number, own: Rules = {}): Keyed<I, T> {
+  checkOptions(what, options, { ...LAMBDA_RULES, ...KEYED_RULES, ...own }, ['store', 'operation', 'key']);
+  const guard: Partial<KeyedOptions<I, T>> = { ...options };
+  for (const name of [...Object.keys({ ...KEYED_RULES, ...own }), 'deadlineMarginMs']) delete (guard as Record<string, unknown>)[name];
+  const defaults = { renew: 'none' as const, ...(retentionMs === undefined ? {} : { retentionMs }) };
+  return { options, guard: guardFrom<T>(what, withDefaults(guard as LambdaGuardOptions<T>, defaults)) };
+}
+
+/** An option that is given as undefined is not given. */
+export function withDefaults<O extends object, D extends object>(options: O, defaults: D): O & D {
+  const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
+  return { ...defaults, ...given } as O & D;
+}
+
+/** What one call adds. Key, scope and input are taken here, before the work. */
+export async function callFrom<I, T>({ options }: Keyed<I, T>, input: I, context: Context, invocation: Invocation): Promise<Call> {
+  const { scope } = options;
+  return {
+    key: await options.key(input, context),
+    // Only a scope that was never asked for may be undefined: core takes that for "none".
+    scope: typeof scope === 'function' ? ((await scope(input, context)) ?? null) : scope,
+    input: await options.input?.(input, context),
+    ...timesOf(options, invocation),
+  };
+}
+
+export const timesOf = (
+  options: { readonly leaseMs?: number | undefined },
+  invocation: Invocation,
+): Pick<Call, 'holder' | 'leaseMs' | 'remainingMs' | 'signal'> => ({
+  holder: invocation.holder,
+  leaseMs: options.leaseMs === undefined ? invocation.leaseMs() : undefined,
+  remainingMs: () => invocation.remainingMs(),
+  signal: invocation.signal,
+});

@@ -1,0 +1,75 @@
+/**
+ * HTTP in Lambda: API Gateway, function URLs and load balancers.
+ *
+ * @module
+ */
+import type {
+  ALBResult,
+  APIGatewayProxyEventV2,
+  APIGatewayProxyEventV2WithRequestContext,
+  APIGatewayProxyResult,
+  APIGatewayProxyStructuredResultV2,
+  Context,
+} from 'aws-lambda';
+import { checkOptions } from '../../core/options.ts';
+import type { Run } from '../../core/run.ts';
+import { bindHttp, guardHttp, HTTP_RULES, type HttpOptions, type HttpReply } from '../../http/guard-http.ts';
+import { named } from '../named.ts';
+import { timesOf, withDefaults } from './guard-lambda.ts';
+import { BASE64_MARK, replyFrom, resultFrom } from './http-reply.ts';
+import { type HttpEvent, readRequest } from './http-request.ts';
+import { DEADLINE_MARGIN_MS, inInvocation, LAMBDA_RULES, type LambdaGuardOptions } from './invocation.ts';
+
+/** The options of the HTTP engine, with what Lambda knows by itself. */
+export interface LambdaHttpOptions<E>
+  extends Omit<HttpOptions<E>, keyof LambdaGuardOptions<HttpReply> | 'remainingMs' | 'signal'>,
+    LambdaGuardOptions<HttpReply> {}
+
+/** What the platform takes for this kind of event. */
+export type HttpResult<E> = E extends { readonly requestContext: { readonly elb: unknown } }
+  ? ALBResult
+  : E extends APIGatewayProxyEventV2WithRequestContext<unknown>
+    ? APIGatewayProxyStructuredResultV2
+    : APIGatewayProxyResult;
+
+/** What a handler may return: with payload 2.0 also a plain value, which becomes the JSON of a 200. */
+export type HttpAnswer<E> = E extends APIGatewayProxyEventV2WithRequestContext<unknown> ? unknown : HttpResult<E>;
+
+/**
+ * Guards a handler of HTTP requests by the `Idempotency-Key` header. A first answer goes out as the handler returned it; a replay has the same
+ * status, body bytes and allow-listed headers, in the shape of the event, and says `Idempotent-Replayed: true`. What is refused is a problem
+ * (RFC 9457) in the same shape.
+ *
+ * Works for API Gateway REST (payload 1.0), HTTP API (2.0), function URLs and load balancers; the event says which. Without an annotation the event
+ * is that of payload 2.0. `run` is undefined for a request that passes through unguarded (GET, or `required: false` and no key).
+ *
+ * @throws RerunSafeError when built: `INVALID_OPTIONS`; when called: for an event that is no HTTP request, and whatever the handler throws, untouched.
+ * @example
+ * export const handler = idempotentHttp(
+ *   { store, operation: 'payments/charge', scope: (event: APIGatewayProxyEventV2WithJWTAuthorizer) => String(event.requestContext.authorizer.jwt.claims.sub) },
+ *   async (event, context, run) => ({ statusCode: 201, body: JSON.stringify(await charge(event.body, run?.keyFor('charge'))) }),
+ * );
+ */
+export function idempotentHttp<E extends HttpEvent = APIGatewayProxyEventV2>(
+  options: LambdaHttpOptions<E>,
+  handler: (event: E, context: Context, run: Run<HttpReply> | undefined) => HttpAnswer<E> | Promise<HttpAnswer<E>>,
+): (event: E, context: Context) => Promise<HttpResult<E>> {
+  checkOptions('idempotentHttp', options, { ...LAMBDA_RULES, ...HTTP_RULES }, ['store', 'operation', 'scope']);
+  const { deadlineMarginMs = DEADLINE_MARGIN_MS, storeHeaders = [], ...rest } = options;
+  const given = { ...rest, storeHeaders: [...storeHeaders, BASE64_MARK] };
+  const bound = bindHttp<E>('idempotentHttp', withDefaults(given, { renew: 'none' as const }) as HttpOptions<E>);
+  return named(handler, (event: E, context: Context) =>
+    inInvocation(context, deadlineMarginMs, async (invocation) => {
+      const { shape, view } = readRequest(event);
+      // By identity, not by content: a first answer keeps what an HttpReply has no place for (statusDescription, its own spelling).
+      const returned = new Map<HttpReply, unknown>();
+      const reply = await guardHttp(bound, event, view, timesOf(options, invocation), async (run) => {
+        const answer = await handler(event, context, run);
+        const made = replyFrom(shape, answer);
+        returned.set(made, answer);
+        return made;
+      });
+      return (returned.has(reply) ? returned.get(reply) : resultFrom(shape, reply)) as HttpResult<E>;
+    }),
+  );
+}
