@@ -5,7 +5,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { storeUnavailable } from './errors.ts';
-import { keyParts, recordId } from './key.ts';
+import { keyParts, labelOf, recordId } from './key.ts';
 import { checkOptions, has } from './options.ts';
 import type { Acquired, AcquireRequest, CallOptions, LeaseProvider, LeaseState, RecordStore, Stored, WriteResult } from './ports.ts';
 import { FOREVER_MS, isLapsed, type Owner, type RecordToWrite, SCHEMA } from './record.ts';
@@ -49,8 +49,8 @@ class StoreLeases implements LeaseProvider {
   readonly name: string;
   readonly limits = { minLeaseMs: 100, maxLeaseMs: 2_147_483_647 };
   readonly #store: RecordStore;
-  /** What this process's holders last knew of their rows: saves the read before a renewal. */
-  readonly #known = new Map<Owner, Stored>();
+  /** What this process's holders last knew of their rows, and when: saves the read before a renewal. */
+  readonly #known = new Map<Owner, { readonly stored: Stored; readonly atMs: number }>();
 
   constructor(store: RecordStore) {
     this.#store = store;
@@ -62,13 +62,13 @@ class StoreLeases implements LeaseProvider {
     let standing = await this.#read(name, options);
     for (let round = 0; round < MOST_ROUNDS; round++) {
       const decision = decideAcquire(standing, request, clock.nowMs(), clock.uncertaintyMs);
-      if (decision.kind === 'acquired' && standing !== undefined) this.#known.set(request.owner, standing);
+      if (decision.kind === 'acquired' && standing !== undefined) this.#remember(standing);
       if (decision.kind !== 'claim') return decision;
       const record = leaseRow(name, request, decision.over?.record, decision.token, clock.nowMs());
       const result = await this.#write(name, record, decision.over, options);
       if (result.ok) {
         const token = result.token ?? record.token;
-        this.#known.set(request.owner, { record: { ...record, token, writtenAtMs: 0 }, version: result.version, ageMs: 0 });
+        this.#remember({ record: { ...record, token, writtenAtMs: 0 }, version: result.version, ageMs: 0 });
         return { kind: 'acquired', token };
       }
       standing = conflictOf(result);
@@ -81,8 +81,11 @@ class StoreLeases implements LeaseProvider {
     { owner, leaseMs }: { owner: Owner; token: number; leaseMs: number },
     options?: CallOptions,
   ): Promise<'renewed' | 'lost'> {
-    const done = await this.#own(name, owner, (record) => ({ ...record, leaseMs }), options);
-    return done === undefined ? 'lost' : 'renewed';
+    const renewed = (record: RecordToWrite): RecordToWrite => ({ ...record, leaseMs });
+    // A lease that ran out is lost, even while nobody has taken it: somebody may have held it in between.
+    return (await this.#own(name, owner, renewed, (record, ageMs) => record.state === 'running' && !isLapsed(record, ageMs, 0), options))
+      ? 'renewed'
+      : 'lost';
   }
 
   async release(
@@ -90,9 +93,10 @@ class StoreLeases implements LeaseProvider {
     { owner, slotDone, holdMs = 0 }: { owner: Owner; token: number; slotDone?: number; holdMs?: number },
     options?: CallOptions,
   ): Promise<'released' | 'lost'> {
-    const done = await this.#own(name, owner, (record) => released(record, holdMs, slotDone), options);
+    const release = (record: RecordToWrite): RecordToWrite => (record.state === 'released' ? record : released(record, holdMs, slotDone));
+    const done = await this.#own(name, owner, release, () => true, options);
     this.#known.delete(owner);
-    return done === undefined ? 'lost' : 'released';
+    return done ? 'released' : 'lost';
   }
 
   async read(name: string, options?: CallOptions): Promise<LeaseState | undefined> {
@@ -126,38 +130,47 @@ class StoreLeases implements LeaseProvider {
     await this.#store.setUp?.();
   }
 
-  /** An owner's own change. undefined: the row is somebody else's, or gone: never made anew, a late request must not bring it back. */
+  /** An owner's own change. False: the row is somebody else's, or gone: never made anew, a late request must not bring it back. */
   async #own(
     name: string,
     owner: Owner,
     change: (record: RecordToWrite) => RecordToWrite,
+    allowed: (record: RecordToWrite, ageMs: number) => boolean,
     options: CallOptions | undefined,
-  ): Promise<'written' | undefined> {
+  ): Promise<boolean> {
     const sent = new Set<string>();
-    let standing = this.#known.get(owner) ?? (await this.#read(name, options));
+    let standing = this.#recall(owner) ?? (await this.#read(name, options));
     for (let round = 0; round < MOST_ROUNDS; round++) {
-      if (standing === undefined || standing.record.owner !== owner) return this.#forget(owner);
+      if (standing === undefined || standing.record.owner !== owner || !allowed(standing.record, standing.ageMs)) {
+        this.#known.delete(owner);
+        return false;
+      }
+      const changed = change(standing.record);
       // Our own release stands: it had succeeded, its answer was lost.
-      if (standing.record.state !== 'running') return change(standing.record).state === 'released' ? 'written' : this.#forget(owner);
-      const record = { ...change(standing.record), revision: randomUUID() };
+      if (changed === standing.record) return true;
+      const record = { ...changed, revision: randomUUID() };
       sent.add(record.revision);
       const result = await this.#write(name, record, standing, options);
       if (result.ok) {
-        this.#known.set(owner, { record: { ...record, writtenAtMs: 0 }, version: result.version, ageMs: 0 });
-        return 'written';
+        this.#remember({ record: { ...record, writtenAtMs: 0 }, version: result.version, ageMs: 0 });
+        return true;
       }
       standing = conflictOf(result);
       if (standing !== undefined && sent.has(standing.record.revision)) {
-        this.#known.set(owner, standing);
-        return 'written';
+        this.#remember(standing);
+        return true;
       }
     }
     throw tooBusy(name);
   }
 
-  #forget(owner: Owner): undefined {
-    this.#known.delete(owner);
-    return undefined;
+  #remember(stored: Stored): void {
+    this.#known.set(stored.record.owner, { stored, atMs: this.#store.clock.nowMs() });
+  }
+
+  #recall(owner: Owner): Stored | undefined {
+    const known = this.#known.get(owner);
+    return known && { ...known.stored, ageMs: known.stored.ageMs + Math.max(0, this.#store.clock.nowMs() - known.atMs) };
   }
 
   #read(name: string, options: CallOptions | undefined): Promise<Stored | undefined> {
@@ -183,7 +196,7 @@ function leaseRow(name: string, request: AcquireRequest, before: RecordToWrite |
     schema: SCHEMA,
     operation: LEASE_OPERATION,
     scope: '',
-    label: name.slice(0, 200),
+    label: labelOf([name]),
     state: 'running',
     owner: request.owner,
     revision: randomUUID(),
