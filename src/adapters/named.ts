@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { invalidOptions } from '../core/options.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: any handler; nothing is read from its parameters.
 type Handler = (...parameters: any[]) => unknown;
@@ -12,6 +13,7 @@ type Handler = (...parameters: any[]) => unknown;
  * and logs show the name).
  */
 export function named<W extends Handler>(handler: Handler, wrapper: W): W {
+  if (typeof handler !== 'function') throw invalidOptions('the wrapped handler', ['it must be a function']);
   Object.defineProperty(wrapper, 'name', { value: handler.name, configurable: true });
   Object.defineProperty(wrapper, 'length', { value: 2, configurable: true });
   return wrapper;

@@ -39,7 +39,7 @@ export async function guardHttp<R>(bound: BoundHttp<R>, request: R, view: HttpRe
   if (key === 'malformed') return refuse('MALFORMED_KEY');
   const scope = bound.scope === 'public' ? undefined : await bound.scope(request);
   if (bound.scope !== 'public' && isMissing(scope)) return refuse('MISSING_SCOPE');
-  if (view.body.byteLength > bound.maxBodyBytes) return refuse('BODY_TOO_LARGE');
+  if (view.tooLong === true || view.body.byteLength > bound.maxBodyBytes) return refuse('BODY_TOO_LARGE');
   const fingerprint = typeof bound.fingerprint === 'function' ? { own: await bound.fingerprint(request) } : undefined;
 
   const work = new GuardedHandler(bound, handle);

@@ -10,6 +10,7 @@ export interface KeptReply {
   readonly status: number;
   readonly headers: readonly (readonly [name: string, value: string])[];
   readonly body: string | Uint8Array;
+  readonly attached?: unknown;
 }
 
 export const REPLAYED_HEADER = 'Idempotent-Replayed';
@@ -70,6 +71,7 @@ export function keptReply(reply: HttpReply, storeHeaders: ReadonlySet<string>): 
     headers: reply.headers.filter(([name]) => storeHeaders.has(name.toLowerCase()) && !isNeverKept(name)).map(([name, value]) => [name, value]),
     // A function is what the codec never keeps: the record completes without a value.
     body: reply.streamed ? ((() => {}) as unknown as string) : keptBody(reply.body),
+    ...(reply.attached === undefined ? {} : { attached: reply.attached }),
   };
 }
 
@@ -78,6 +80,7 @@ export function replyOf(kept: KeptReply, replayed: boolean): HttpReply {
     status: kept.status,
     headers: replayed ? [...kept.headers, [REPLAYED_HEADER, 'true']] : kept.headers,
     body: typeof kept.body === 'string' ? new TextEncoder().encode(kept.body) : kept.body,
+    ...(kept.attached === undefined ? {} : { attached: kept.attached }),
   };
 }
 

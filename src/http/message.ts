@@ -16,6 +16,8 @@ export interface HttpRequestView {
   header(name: string): string | undefined;
   /** The bytes as sent, empty when there are none. Need not be read when {@link BoundHttp.hashesBody} is false. */
   readonly body: Uint8Array;
+  /** The body is longer than {@link BoundHttp.maxBodyBytes}, and was not read to its end for that reason. */
+  readonly tooLong?: boolean;
 }
 
 /** What an adapter gets from the handler, and gives to the platform. */
@@ -26,6 +28,8 @@ export interface HttpReply {
   readonly body: Uint8Array;
   /** The body cannot be kept (a stream): the record completes without it, and later callers are told so. */
   readonly streamed?: true;
+  /** What else belongs to the outcome, kept and replayed with the reply: outputs that the platform writes after the handler. */
+  readonly attached?: unknown;
 }
 
 /**

@@ -1,0 +1,80 @@
+/**
+ * HTTP functions: the same `Idempotency-Key` gives the same reply.
+ *
+ * @module
+ */
+import type { HttpRequest, HttpResponse, HttpResponseInit, InvocationContext } from '@azure/functions';
+import type { UnknownAnswer } from '../../core/guard.ts';
+import { inRun, type Run } from '../../core/run.ts';
+import { bindHttp, guardHttp, type HttpOptions, type HttpReply } from '../../http/guard-http.ts';
+import { handOut } from '../../http/hand-out.ts';
+import { named } from '../named.ts';
+import { initFrom, replyFrom } from './reply.ts';
+import { viewOf } from './request.ts';
+import { holderOf } from './trigger.ts';
+
+/** See {@link HttpOptions}. `scope` is required: a function of the request, or `'public'`. */
+export type IdempotentHttpOptions = HttpOptions<HttpRequest, HttpResponseInit>;
+
+/** The guarded handler. `run` is undefined where nothing is guarded: other methods, and requests without a key when `required` is false. */
+export type IdempotentHttpHandler = (
+  request: HttpRequest,
+  context: InvocationContext,
+  run: Run<HttpResponseInit | HttpResponse> | undefined,
+) => HttpResponseInit | HttpResponse | Promise<HttpResponseInit | HttpResponse>;
+
+/** What to register: assignable to `HttpHandler`. */
+export type GuardedHttpHandler = (request: HttpRequest, context: InvocationContext) => Promise<HttpResponseInit | HttpResponse>;
+
+/**
+ * Wraps an HTTP handler. The reply is kept (status, body bytes, allow-listed headers) together with what was set on `context.extraOutputs`, and
+ * replayed with `Idempotent-Replayed: true`. Cookies go out with the first answer only. Refusals are problem documents; what the handler throws is
+ * thrown, and the host makes its 500.
+ *
+ * A streamed body (`Readable`, `ReadableStream`, `AsyncIterable`, server-sent events) goes out unchanged and cannot be kept: later callers of its
+ * key get 409 (`RESULT_NOT_STORED`). An `HttpResponse` object is read to its end first.
+ *
+ * @throws RerunSafeError `INVALID_OPTIONS` when it is built, with everything that is wrong.
+ * @example
+ * app.http('charge', {
+ *   methods: ['POST'],
+ *   handler: idempotentHttp({ store, operation: 'payments/charge', scope: (request) => tenantOf(request) }, async (request, context, run) => ({
+ *     status: 201,
+ *     jsonBody: await charge(await request.json(), run?.keyFor('charge')),
+ *   })),
+ * });
+ */
+export function idempotentHttp(options: IdempotentHttpOptions, handler: IdempotentHttpHandler): GuardedHttpHandler {
+  const { onUnknown: _, ...rest } = options ?? {};
+  const bound = bindHttp<HttpRequest>('idempotentHttp', { ...rest, ...asking(options) } as HttpOptions<HttpRequest>);
+  return named(handler, async (request: HttpRequest, context: InvocationContext) => {
+    let passed: { readonly result: HttpResponseInit | HttpResponse } | undefined;
+    const reply = await guardHttp(bound, request, await viewOf(bound, request), { holder: holderOf(context) }, async (run) => {
+      if (run === undefined) {
+        passed = { result: await handler(request, context, undefined) };
+        return PASSED;
+      }
+      const handed = handOut<HttpResponseInit | HttpResponse, HttpReply>(run, (value) => replyFrom(value, context));
+      return replyFrom(await inRun(handed as Run, () => handler(request, context, handed)), context);
+    });
+    // Nothing is guarded: not a byte of it is touched.
+    return passed === undefined ? initFrom(reply, context) : passed.result;
+  });
+}
+
+const PASSED: HttpReply = { status: 200, headers: [], body: new Uint8Array() };
+
+/** `onUnknown` speaks of replies as the handler does. */
+function asking(options: IdempotentHttpOptions | undefined): Pick<HttpOptions<HttpRequest>, 'onUnknown'> {
+  const onUnknown = options?.onUnknown;
+  if (typeof onUnknown !== 'function') return onUnknown === undefined ? {} : { onUnknown };
+  return {
+    onUnknown: async (run): Promise<UnknownAnswer<HttpReply>> => {
+      const answer = await onUnknown(handOut<HttpResponseInit, HttpReply>(run, (value) => replyFrom(value, WITHOUT_OUTPUTS)));
+      return typeof answer === 'object' && answer !== null && 'done' in answer ? { done: await replyFrom(answer.done, WITHOUT_OUTPUTS) } : answer;
+    },
+  };
+}
+
+/** What was found out about an earlier attempt has no outputs of this one. */
+const WITHOUT_OUTPUTS = { options: { extraOutputs: [] } } as unknown as InvocationContext;

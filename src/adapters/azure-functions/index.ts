@@ -1,0 +1,14 @@
+/**
+ * `rerunsafe/azure-functions`: handlers of Azure Functions (programming model v4) that are safe to run again.
+ *
+ * Loads no SDK; `@azure/functions` is needed for its types only.
+ *
+ * @module
+ */
+export { HttpNotKept, type HttpOptions, type HttpReply } from '../../http/guard-http.ts';
+export type { SingletonOptions, Slot } from '../singleton.ts';
+export { type IdempotentOptions, idempotent } from './idempotent.ts';
+export { type IdempotentEachOptions, idempotentEach } from './idempotent-each.ts';
+export { type GuardedHttpHandler, type IdempotentHttpHandler, type IdempotentHttpOptions, idempotentHttp } from './idempotent-http.ts';
+export type { ItemOptions } from './item.ts';
+export { singleton } from './singleton.ts';

@@ -1,0 +1,44 @@
+/**
+ * An Azure Functions request as the HTTP engine sees it.
+ *
+ * @module
+ */
+import type { HttpRequest } from '@azure/functions';
+import { invalidOptions } from '../../core/options.ts';
+import type { BoundHttp, HttpRequestView } from '../../http/guard-http.ts';
+
+/** Reads a copy of the body where it has to be hashed; the handler reads its own. */
+export async function viewOf(bound: BoundHttp<HttpRequest>, request: HttpRequest): Promise<HttpRequestView> {
+  const { pathname, search } = new URL(request.url);
+  const method = request.method.toUpperCase();
+  const reads = bound.hashesBody && bound.methods.has(method);
+  return {
+    method,
+    path: pathname,
+    query: search.slice(1),
+    header: (name) => request.headers.get(name) ?? undefined,
+    ...(reads ? await bodyOf(request, bound.maxBodyBytes) : { body: new Uint8Array() }),
+  };
+}
+
+async function bodyOf(request: HttpRequest, maxBytes: number): Promise<Pick<HttpRequestView, 'body' | 'tooLong'>> {
+  const nothing = new Uint8Array();
+  if (Number(request.headers.get('content-length') ?? 0) > maxBytes) return { body: nothing, tooLong: true };
+  if (request.bodyUsed) {
+    throw invalidOptions('idempotentHttp', [
+      'the body was read before the handler (by a hook?): read a clone of the request there, or set fingerprint',
+    ]);
+  }
+  if (request.body === null) return { body: nothing };
+  const { body } = request.clone();
+  if (body === null) return { body: nothing };
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of body as AsyncIterable<Uint8Array>) {
+    bytes += chunk.byteLength;
+    // Stops reading: a body without a declared length may have no end.
+    if (bytes > maxBytes) return { body: nothing, tooLong: true };
+    chunks.push(chunk);
+  }
+  return { body: Buffer.concat(chunks) };
+}
