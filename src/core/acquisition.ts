@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { bounded } from './bounded.ts';
+import { bounded, tryLimitMs } from './bounded.ts';
 import { isRerunSafeError, storeUnavailable } from './errors.ts';
 import type { LeaseOptions, TryAcquired } from './lease.ts';
 import { LiveLease } from './live-lease.ts';
@@ -64,7 +64,7 @@ export class Acquisition {
     const request = { owner, leaseMs: this.#leaseMs, ...(label === undefined ? {} : { label }), ...(slot === undefined ? {} : { slot }) };
     for (let tries = 0, doubt = false; ; tries++) {
       try {
-        return await bounded(this.#system, this.#leaseMs, (options) => this.#leases.acquire(this.#name, request, options), signal);
+        return await bounded(this.#system, tryLimitMs(this.#leaseMs), (options) => this.#leases.acquire(this.#name, request, options), signal);
       } catch (error) {
         doubt ||= isRerunSafeError(error, 'WRITE_UNKNOWN');
         const transient = doubt && (isRerunSafeError(error, 'WRITE_UNKNOWN') || isRerunSafeError(error, 'STORE_UNAVAILABLE'));

@@ -9,6 +9,9 @@ import type { CallOptions, System } from './ports.ts';
 /** The longest a single call may take, ms; stores have their own, shorter, limit per try. */
 export const CALL_LIMIT_MS = 15_000;
 
+/** For one try of several within a lease: one that hangs must leave time for another. */
+export const tryLimitMs = (leaseMs: number): number => Math.max(leaseMs / 4, 250);
+
 /**
  * Runs a call with a signal that aborts after `limitMs`, or with `signal`. Answers `WRITE_UNKNOWN` at that moment even when the call itself never
  * settles; its late answer is dropped (what it did is found by revision).

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { bounded } from './bounded.ts';
+import { bounded, tryLimitMs } from './bounded.ts';
 import { type BeginDecision, type Claim, decide } from './decide.ts';
 import { isRerunSafeError, RerunSafeError, storeMisconfigured, storeUnavailable, writeUnknown } from './errors.ts';
 import type { Guard } from './guard.ts';
@@ -143,7 +143,7 @@ export class Claimer {
     try {
       const result = await bounded(
         system,
-        claimLimitMs(leaseMs),
+        tryLimitMs(leaseMs),
         (options) => (version === undefined ? store.create(id, record, options) : store.replace(id, record, version, options)),
         signal,
       );
@@ -196,7 +196,7 @@ export class Claimer {
     this.#owners.add(this.#owner);
     const result = await this.#release(held.record, held.version).catch(() => undefined);
     if (result !== undefined && !result.ok && result.reason === 'conflict') this.#standing = result.current;
-    else this.#standing = await bounded(system, claimLimitMs(this.#facts.leaseMs), (options) => guard.store.read(id, options), this.#facts.signal);
+    else this.#standing = await bounded(system, tryLimitMs(this.#facts.leaseMs), (options) => guard.store.read(id, options), this.#facts.signal);
     // Ours still, because the release got lost as well: it ends by its lease, like anybody's.
     if (this.#standing !== undefined) this.#owners.delete(this.#standing.record.owner);
   }
@@ -259,8 +259,5 @@ export class Claimer {
     return sentAt;
   }
 }
-
-/** One request that hangs must leave time for another within the lease. */
-const claimLimitMs = (leaseMs: number): number => Math.max(leaseMs / 4, 250);
 
 const TIME_IS_UP = Symbol('the wait is over');
