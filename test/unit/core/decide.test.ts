@@ -72,7 +72,7 @@ describe('decide: a new caller, over the whole domain', () => {
   it(`says what the design says in all ${cases.length} cases`, () => {
     for (const c of cases) {
       const decision = decide(
-        standing({ ...c, outcome, ...(c.fingerprint === undefined ? {} : { fingerprint: c.fingerprint }) } as StoredRecord, c.ageMs),
+        standing({ state: c.state, attempt: c.attempt, owner: c.owner, outcome, ...(c.fingerprint && { fingerprint: c.fingerprint }) }, c.ageMs),
         begin({ onUnknown: c.onUnknown }),
         facts,
       );
