@@ -137,6 +137,22 @@ describe.each(EMULATORS)('dynamodbStore on $name', ({ start, returnsOld }) => {
       proxy.clear();
     });
 
+    it('I10 credentials that hang do not hold a call up, and what was given up is not sent when they come', async () => {
+      let come = (): void => {};
+      const hanging = new Promise<void>((resolve) => {
+        come = resolve;
+      });
+      const credentials = () => hanging.then(() => ({ accessKeyId: 'local', secretAccessKey: 'local' }));
+      const client = emulator.client({ endpoint: proxy.url, credentials });
+      const [id, hasty] = [freshId(), dynamodbStore({ client, tableName, requestTimeoutMs: 100 })];
+      proxy.clear();
+      await expect(hasty.create(id, record())).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+      come();
+      // A read through the same client is signed and sent after whatever was waiting before it.
+      expect(await dynamodbStore({ client, tableName }).read(id)).toBeUndefined();
+      expect(proxy.requests.map(({ target }) => target)).toEqual(['DynamoDB_20120810.GetItem']);
+    });
+
     it('a refused connection did not happen', async () => {
       const nobody = dynamodbStore({ client: emulator.client({ endpoint: 'http://127.0.0.1:9' }), tableName });
       await expect(nobody.create(freshId(), record())).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
