@@ -27,6 +27,7 @@ export type Work<T> = (run: Run<T>) => T | Promise<T>;
 
 export class Owned<T> {
   readonly #guard: Guard<T>;
+  readonly #signal: AbortSignal | undefined;
   readonly #tell: (event: RunEventName, error?: unknown) => void;
   readonly #attempt: Attempt;
   readonly #run: LiveRun<T>;
@@ -38,6 +39,7 @@ export class Owned<T> {
     tell: (event: RunEventName, more: { attempt: number; token: number; error?: unknown }) => void,
   ) {
     this.#guard = guard;
+    this.#signal = facts.signal;
     const { attempt, token } = held.record;
     this.#tell = (event, error) => tell(event, { attempt, token, ...(error === undefined ? {} : { error }) });
     this.#attempt = new Attempt(facts, held, (error) => this.#tell('lease-lost', error));
@@ -46,6 +48,11 @@ export class Owned<T> {
 
   async run(work: Work<T>, ask: boolean): Promise<RunResult<T>> {
     try {
+      if (this.#signal?.aborted) {
+        // Cancelled while the claim was under way: nothing was begun.
+        await this.#attempt.giveUp('released');
+        throw this.#signal.reason;
+      }
       if (ask) {
         const answered = await this.#ask();
         if (answered !== undefined) return answered;

@@ -188,6 +188,46 @@ describe('runOnce', () => {
   });
 });
 
+describe('cancellation', () => {
+  it('I12 before the claim: nothing is asked of the store; during it: given back, nothing runs; while waiting: the wait ends', async () => {
+    const { run, store, plan, clock } = bench();
+    let runs = 0;
+    const work = () => ++runs;
+    await expect(run(work, { signal: AbortSignal.abort(new Error('early')) })).rejects.toThrow('early');
+    expect(store.calls).toHaveLength(0);
+    const during = new AbortController();
+    plan.after = () => during.abort(new Error('during'));
+    await expect(inTime(clock, run(work, { signal: during.signal }))).rejects.toThrow('during');
+    delete plan.after;
+    const first = held<number>();
+    const running = run(first.work);
+    await first.started;
+    const waiting = new AbortController();
+    const waiter = run(work, { onInFlight: { waitMs: 60_000 }, signal: waiting.signal });
+    waiter.catch(() => {});
+    await clock.advance(500);
+    waiting.abort(new Error('waiting'));
+    await expect(inTime(clock, waiter)).rejects.toThrow('waiting');
+    first.end(1);
+    expect(await inTime(clock, running)).toMatchObject({ value: 1 });
+    expect(runs).toBe(0);
+    expect(clock.pendingTimers()).toBe(0);
+  });
+
+  it("aborts the run's signal with the caller's reason", async () => {
+    const { run } = bench();
+    const controller = new AbortController();
+    const reason = new Error('stop');
+    await run(
+      (own) => {
+        controller.abort(reason);
+        expect(own.signal.reason).toBe(reason);
+      },
+      { signal: controller.signal },
+    );
+  });
+});
+
 describe('events', () => {
   it('tell what happened, in order', async () => {
     const { run, clock } = bench();
