@@ -27,8 +27,9 @@ export interface EventOptions<E, T> extends KeyedOptions<E, T> {}
  * );
  */
 export function idempotent<E, T>(
-  options: EventOptions<E, T>,
-  handler: (event: E, context: Context, run: Run<T>) => T | Promise<T>,
+  options: EventOptions<E, NoInfer<T>>,
+  // Not Run<T>: a parameter that depends on T would fix it before what the handler returns has been looked at.
+  handler: (event: E, context: Context, run: Run) => T | Promise<T>,
 ): (event: E, context: Context) => Promise<T> {
   const keyed = keyedFrom<E, T>('idempotent', options);
   return named(handler, (event: E, context: Context) =>

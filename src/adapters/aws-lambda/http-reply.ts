@@ -10,10 +10,10 @@ import type { HttpReply } from '../../http/guard-http.ts';
 import type { HttpShape } from './http-request.ts';
 
 /**
- * Kept beside the allow-list, never sent: the handler said base64 for a body that is text. Without binary media types REST APIs send base64 on as
- * it is, so a replay must be written as the first answer was.
+ * Attached to a reply whose handler said base64 for a body that is text. Without binary media types REST APIs send base64 on as it is, so a replay
+ * must be written as the first answer was.
  */
-export const BASE64_MARK = 'x-rerunsafe-base64';
+const SAID_BASE64 = 'base64';
 
 type Line = readonly [name: string, value: string];
 type Values = Readonly<Record<string, unknown>> | undefined | null;
@@ -42,9 +42,7 @@ export function replyFrom(shape: HttpShape, returned: unknown): HttpReply {
   if (body !== undefined && body !== null && typeof body !== 'string') throw malformed(`body must be a string, not ${typeof body}`);
   const base64 = result.isBase64Encoded === true;
   const bytes = Buffer.from(body ?? '', base64 ? 'base64' : 'utf8');
-  const lines = linesOf(result);
-  if (base64 && isUtf8(bytes)) lines.push([BASE64_MARK, '1']);
-  return { status, headers: lines, body: bytes };
+  return { status, headers: linesOf(result), body: bytes, ...(base64 && isUtf8(bytes) ? { attached: SAID_BASE64 } : {}) };
 }
 
 /** Payload 2.0: anything without a statusCode is the body of a 200. */
@@ -74,9 +72,8 @@ const malformed = (why: string): TypeError => new TypeError(`The handler's answe
 
 /** A reply that the platform has not seen yet: a replay, or a problem. */
 export function resultFrom(shape: HttpShape, reply: HttpReply): APIGatewayProxyResult | APIGatewayProxyStructuredResultV2 | ALBResult {
-  const marked = reply.headers.some(([name]) => name.toLowerCase() === BASE64_MARK);
-  const lines = reply.headers.filter(([name]) => name.toLowerCase() !== BASE64_MARK);
-  const isBase64Encoded = marked || !isUtf8(reply.body);
+  const lines = reply.headers;
+  const isBase64Encoded = reply.attached === SAID_BASE64 || !isUtf8(reply.body);
   const bytes = Buffer.from(reply.body.buffer, reply.body.byteOffset, reply.body.byteLength);
   const { status: statusCode } = reply;
   const common = { statusCode, body: bytes.toString(isBase64Encoded ? 'base64' : 'utf8'), isBase64Encoded };

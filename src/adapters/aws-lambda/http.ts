@@ -11,19 +11,16 @@ import type {
   APIGatewayProxyStructuredResultV2,
   Context,
 } from 'aws-lambda';
+import type { UnknownAnswer } from '../../core/guard.ts';
 import { checkOptions } from '../../core/options.ts';
-import type { Run } from '../../core/run.ts';
+import { inRun, type Run } from '../../core/run.ts';
 import { bindHttp, guardHttp, HTTP_RULES, type HttpOptions, type HttpReply } from '../../http/guard-http.ts';
+import { handOut } from '../../http/hand-out.ts';
 import { named } from '../named.ts';
 import { timesOf, withDefaults } from './guard-lambda.ts';
-import { BASE64_MARK, replyFrom, resultFrom } from './http-reply.ts';
+import { replyFrom, resultFrom } from './http-reply.ts';
 import { type HttpEvent, readRequest } from './http-request.ts';
 import { DEADLINE_MARGIN_MS, inInvocation, LAMBDA_RULES, type LambdaGuardOptions } from './invocation.ts';
-
-/** The options of the HTTP engine, with what Lambda knows by itself. */
-export interface LambdaHttpOptions<E>
-  extends Omit<HttpOptions<E>, keyof LambdaGuardOptions<HttpReply> | 'remainingMs' | 'signal'>,
-    LambdaGuardOptions<HttpReply> {}
 
 /** What the platform takes for this kind of event. */
 export type HttpResult<E> = E extends { readonly requestContext: { readonly elb: unknown } }
@@ -34,6 +31,11 @@ export type HttpResult<E> = E extends { readonly requestContext: { readonly elb:
 
 /** What a handler may return: with payload 2.0 also a plain value, which becomes the JSON of a 200. */
 export type HttpAnswer<E> = E extends APIGatewayProxyEventV2WithRequestContext<unknown> ? unknown : HttpResult<E>;
+
+/** The options of the HTTP engine, with what Lambda knows by itself. */
+export interface LambdaHttpOptions<E>
+  extends Omit<HttpOptions<E>, keyof LambdaGuardOptions<unknown> | 'remainingMs' | 'signal'>,
+    LambdaGuardOptions<HttpAnswer<E>> {}
 
 /**
  * Guards a handler of HTTP requests by the `Idempotency-Key` header. A first answer goes out as the handler returned it; a replay has the same
@@ -52,24 +54,39 @@ export type HttpAnswer<E> = E extends APIGatewayProxyEventV2WithRequestContext<u
  */
 export function idempotentHttp<E extends HttpEvent = APIGatewayProxyEventV2>(
   options: LambdaHttpOptions<E>,
-  handler: (event: E, context: Context, run: Run<HttpReply> | undefined) => HttpAnswer<E> | Promise<HttpAnswer<E>>,
+  handler: (event: E, context: Context, run: Run<HttpAnswer<E>> | undefined) => HttpAnswer<E> | Promise<HttpAnswer<E>>,
 ): (event: E, context: Context) => Promise<HttpResult<E>> {
   checkOptions('idempotentHttp', options, { ...LAMBDA_RULES, ...HTTP_RULES }, ['store', 'operation', 'scope']);
-  const { deadlineMarginMs = DEADLINE_MARGIN_MS, storeHeaders = [], ...rest } = options;
-  const given = { ...rest, storeHeaders: [...storeHeaders, BASE64_MARK] };
+  const { deadlineMarginMs = DEADLINE_MARGIN_MS, onUnknown, ...rest } = options;
+  const given = { ...rest, onUnknown: typeof onUnknown === 'function' ? asking(onUnknown) : onUnknown };
   const bound = bindHttp<E>('idempotentHttp', withDefaults(given, { renew: 'none' as const }) as HttpOptions<E>);
   return named(handler, (event: E, context: Context) =>
     inInvocation(context, deadlineMarginMs, async (invocation) => {
       const { shape, view } = readRequest(event);
       // By identity, not by content: a first answer keeps what an HttpReply has no place for (statusDescription, its own spelling).
-      const returned = new Map<HttpReply, unknown>();
+      const answers = new Map<HttpReply, unknown>();
       const reply = await guardHttp(bound, event, view, timesOf(options, invocation), async (run) => {
-        const answer = await handler(event, context, run);
+        if (run === undefined) {
+          // Nothing is guarded: not a byte of it is looked at.
+          const passed: HttpReply = { status: 200, headers: [], body: new Uint8Array() };
+          answers.set(passed, await handler(event, context, undefined));
+          return passed;
+        }
+        const handed = handOut<HttpAnswer<E>, HttpReply>(run, (answer) => replyFrom(shape, answer));
+        const answer = await inRun(handed as Run, () => handler(event, context, handed));
         const made = replyFrom(shape, answer);
-        returned.set(made, answer);
+        answers.set(made, answer);
         return made;
       });
-      return (returned.has(reply) ? returned.get(reply) : resultFrom(shape, reply)) as HttpResult<E>;
+      return (answers.has(reply) ? answers.get(reply) : resultFrom(shape, reply)) as HttpResult<E>;
     }),
   );
+}
+
+/** `onUnknown` speaks of answers as the handler does. */
+function asking<T>(onUnknown: (run: Run<T>) => UnknownAnswer<T> | Promise<UnknownAnswer<T>>): HttpOptions<unknown>['onUnknown'] {
+  return async (run) => {
+    const found = await onUnknown(handOut<T, HttpReply>(run, (answer) => replyFrom('v2', answer)));
+    return typeof found === 'object' && found !== null && 'done' in found ? { done: replyFrom('v2', found.done) } : found;
+  };
 }
