@@ -3,7 +3,7 @@ import type {
   ALBHandler,
   APIGatewayProxyEvent,
   APIGatewayProxyEventV2,
-  APIGatewayProxyHandler,
+  APIGatewayProxyEventV2WithJWTAuthorizer,
   APIGatewayProxyHandlerV2,
 } from 'aws-lambda';
 import { describe, expect, it } from 'vitest';
@@ -151,90 +151,39 @@ function both(make: (parts: HttpParts) => HttpEvent, headers: Record<string, str
     : { headers };
 }
 
-describe('the shapes of answers', () => {
-  const two = { 'Set-Cookie': ['a=1; HttpOnly', 'b=2'], Link: ['</1>; rel=next', '</9>; rel=last'], 'Content-Type': ['text/plain'] };
-
-  it('payload 1.0: the first answer is what the handler returned; a replay has every line, and no cookie', async () => {
-    const returned = { statusCode: 200, multiValueHeaders: two, body: 'ok' };
-    const handler: APIGatewayProxyHandler = idempotentHttp(options(), async (_event: APIGatewayProxyEvent) => returned);
-    const call = handler as unknown as (event: APIGatewayProxyEvent, given: typeof context) => Promise<unknown>;
-    expect(await call(restEvent({ headers: KEY }), context)).toBe(returned);
-    expect(await call(restEvent({ headers: KEY }), context)).toEqual({
-      statusCode: 200,
-      headers: { 'Content-Type': 'text/plain', 'Idempotent-Replayed': 'true' },
-      multiValueHeaders: { Link: ['</1>; rel=next', '</9>; rel=last'] },
-      body: 'ok',
-      isBase64Encoded: false,
-    });
-  });
-
-  it('payload 2.0: cookies go out once and are never stored', async () => {
-    const returned = { statusCode: 200, headers: { etag: '"1"' }, cookies: ['a=1; HttpOnly', 'b=2'], body: 'ok' };
+describe('what a run can do in HTTP', () => {
+  it('I1 I3 a commit with business rows is the answer, whatever the handler does afterwards', async () => {
     const store = memoryStore();
-    const handler = idempotentHttp({ ...options(), store }, async () => returned);
-    expect(await handler(httpApiEvent({ headers: KEY }), context)).toBe(returned);
-    expect(await handler(httpApiEvent({ headers: KEY }), context)).toEqual({
-      statusCode: 200,
-      headers: { etag: '"1"', 'Idempotent-Replayed': 'true' },
-      body: 'ok',
-      isBase64Encoded: false,
+    const handler = idempotentHttp({ ...options(), store }, async (_event, _context, run) => {
+      const send = ({ id, record, version }: Parameters<Parameters<NonNullable<typeof run>['commit']>[1]>[0]) =>
+        version === undefined ? store.create(id, record) : store.replace(id, record, version);
+      await run?.commit({ statusCode: 201, body: 'committed' }, send);
+      throw new Error('too late to matter');
     });
-    for await (const listed of store.list({})) expect(JSON.stringify(listed.record)).not.toContain('HttpOnly');
+    expect(await handler(httpApiEvent({ headers: KEY }), context)).toMatchObject({ statusCode: 201, body: 'committed' });
+    expect(await handler(httpApiEvent({ headers: KEY }), context)).toMatchObject({ statusCode: 201, body: 'committed' });
   });
 
-  it.each([
-    ['an object', { id: 1 }, '{"id":1}'],
-    ['a string', 'hello', 'hello'],
-    ['nothing', undefined, 'null'],
-  ])('payload 2.0: %s without a statusCode is the body of a 200, on a replay too', async (_name, returned, body) => {
-    const handler = idempotentHttp(options(), async () => returned);
-    expect(await handler(httpApiEvent({ headers: KEY }), context)).toEqual(returned);
-    expect(await handler(httpApiEvent({ headers: KEY }), context)).toEqual({
-      statusCode: 200,
-      headers: { 'content-type': 'application/json', 'Idempotent-Replayed': 'true' },
-      body,
-      isBase64Encoded: false,
+  it('I8 an unknown outcome is asked for, and answered as a handler answers', async () => {
+    let runs = 0;
+    const onUnknown = () => ({ done: { statusCode: 200, headers: { etag: '"found"' }, body: 'it had been done' } });
+    const handler = idempotentHttp({ ...options(), onUnknown }, async () => {
+      runs += 1;
+      throw new Error('time-out against the provider');
     });
-  });
-
-  it('a load balancer gets a status line, and headers in the one form it reads', async () => {
-    for (const multiValue of [false, true]) {
-      const returned = { statusCode: 202, statusDescription: '202 Taken', multiValueHeaders: two, body: 'ok' };
-      const handler = idempotentHttp(options(), async (_event: ALBEvent) => returned);
-      expect(await handler(albEvent({ headers: KEY }, multiValue), context)).toBe(returned);
-      expect(await handler(albEvent({ headers: KEY }, multiValue), context)).toEqual({
-        statusCode: 202,
-        statusDescription: '202 Accepted',
-        body: 'ok',
-        isBase64Encoded: false,
-        ...(multiValue
-          ? { multiValueHeaders: { Link: two.Link, 'Content-Type': ['text/plain'], 'Idempotent-Replayed': ['true'] } }
-          : { headers: { Link: '</1>; rel=next, </9>; rel=last', 'Content-Type': 'text/plain', 'Idempotent-Replayed': 'true' } }),
-      });
-    }
-  });
-
-  it('a header given both singly and in lines counts once', async () => {
-    const handler = idempotentHttp(options(), async (_event: APIGatewayProxyEvent) => ({
+    await expect(handler(httpApiEvent({ headers: KEY }), context)).rejects.toThrow('time-out');
+    expect(await handler(httpApiEvent({ headers: KEY }), context)).toMatchObject({
       statusCode: 200,
-      headers: { link: '</1>', etag: '"2"' },
-      multiValueHeaders: { Link: ['</1>', '</2>'] },
-      body: '',
-    }));
-    await handler(restEvent({ headers: KEY }), context);
-    expect(await handler(restEvent({ headers: KEY }), context)).toMatchObject({
-      headers: { etag: '"2"', 'Idempotent-Replayed': 'true' },
-      multiValueHeaders: { Link: ['</1>', '</2>'] },
+      headers: { etag: '"found"' },
+      body: 'it had been done',
     });
+    expect(runs).toBe(1);
   });
 
-  it.each([[undefined], [{ body: 'no status' }], [{ statusCode: 'x' }], [{ statusCode: 200, body: { not: 'text' } }]])(
-    'payload 1.0: a malformed answer (%j) is an error of the handler',
-    async (returned) => {
-      const handler = idempotentHttp(options(), async (_event: APIGatewayProxyEvent) => returned as never);
-      await expect(handler(restEvent({ headers: KEY }), context)).rejects.toThrow(TypeError);
-    },
-  );
+  it('what passes through unguarded goes out untouched, even when it is malformed', async () => {
+    const handler = idempotentHttp(options(), async (_event: APIGatewayProxyEvent) => ({ odd: true }) as never);
+    expect(await handler(restEvent({ method: 'GET' }), context)).toEqual({ odd: true });
+  });
 });
 
 describe('the request in Lambda', () => {
@@ -261,6 +210,15 @@ describe('the request in Lambda', () => {
       await expect(handler(event as unknown as APIGatewayProxyEventV2, context)).rejects.toMatchObject({ code: 'INVALID_OPTIONS' });
     }
     expect(runs).toBe(0);
+  });
+
+  it('events with verified claims keep their type', async () => {
+    type Event = APIGatewayProxyEventV2WithJWTAuthorizer;
+    const scope = (event: Event) => String(event.requestContext.authorizer.jwt.claims.sub);
+    const handler = idempotentHttp({ ...options(), scope }, async (event) => event.requestContext.authorizer.jwt.claims.sub);
+    const event = httpApiEvent({ headers: KEY });
+    const authorizer = { jwt: { claims: { sub: 'anna' }, scopes: null } };
+    expect(await handler({ ...event, requestContext: { ...event.requestContext, authorizer } }, context)).toBe('anna');
   });
 
   it('the handler keeps its name and takes two parameters; it fits the types of the platform', () => {
