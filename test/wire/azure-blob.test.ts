@@ -206,3 +206,20 @@ it('I6 a late copy of an acquisition does not take the lease from its successor'
   await expect.poll(() => proxy.count((request) => request.status === 409), { timeout: 5000 }).toBeGreaterThan(0);
   expect(await direct.read(name)).toMatchObject({ held: true, owner: successor.owner, token: successor.token });
 });
+
+it('I6 giving back what is in doubt never frees what the same owner then acquired, however late it arrives', async () => {
+  const leases = blobLeases({ connection: SETTING });
+  const name = seededName();
+  const owner = randomUUID();
+  const controller = new AbortController();
+  const stalled = proxy.inject({ match: REQUESTS.metadata, action: 'drop-request' });
+  void stalled.fired.then(() => controller.abort());
+  const late = proxy.inject({ match: REQUESTS.release, action: { delayMs: 1500, at: 'request' } });
+  const first = leases.acquire(name, { owner, leaseMs: LEASE_MS }, { signal: controller.signal }).catch((error) => error.code);
+  await late.fired;
+  const again = await direct.acquire(name, { owner, leaseMs: LEASE_MS });
+  expect(again.kind).toBe('acquired');
+  expect(['WRITE_UNKNOWN', 'STORE_UNAVAILABLE']).toContain(await first);
+  await expect.poll(() => proxy.count((request) => request.status === 412), { timeout: 5000 }).toBe(1);
+  expect(await direct.acquire(name, { owner: randomUUID(), leaseMs: LEASE_MS })).toEqual({ kind: 'held' });
+});

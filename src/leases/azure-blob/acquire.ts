@@ -35,14 +35,16 @@ export async function acquire(
 ): Promise<Acquired> {
   const sentAt = now();
   if (!(await takeLease(blob, wanted))) return { kind: 'held' };
+  const seen: { etag?: string } = {};
   let keep = false;
   try {
-    const acquired = await claimToken(blob, grants, wanted, sentAt, signal);
+    const acquired = await claimToken(blob, grants, wanted, sentAt, seen, signal);
     keep = acquired.kind === 'acquired';
     return acquired;
   } finally {
-    // Best effort: what cannot be given back runs out by itself. Neither the answer nor the error may be lost over it.
-    if (!keep) await parting.release(wanted.owner, undefined);
+    // Best effort: what cannot be given back runs out by itself, and neither the answer nor the error may be lost over it. On condition of the ETag
+    // before our token: should the same owner ask again and succeed meanwhile, a late copy of this must not free what it then holds.
+    if (!keep && seen.etag !== undefined) await parting.release(wanted.owner, seen.etag);
   }
 }
 
@@ -60,7 +62,14 @@ async function takeLease(blob: LeaseBlob, { owner, seconds }: Wanted): Promise<b
   throw storeUnavailable('the lease blob is deleted as often as it is made', undefined);
 }
 
-async function claimToken(blob: LeaseBlob, grants: Grants, wanted: Wanted, sentAt: Instant, signal: AbortSignal | undefined): Promise<Acquired> {
+async function claimToken(
+  blob: LeaseBlob,
+  grants: Grants,
+  wanted: Wanted,
+  sentAt: Instant,
+  seen: { etag?: string },
+  signal: AbortSignal | undefined,
+): Promise<Acquired> {
   const { owner, seconds, label, slot } = wanted;
   const give = (token: number, etag: string): Acquired => {
     // The service's lease began after `sentAt`, so this is early at worst. Beyond it another may be at work already.
@@ -73,12 +82,16 @@ async function claimToken(blob: LeaseBlob, grants: Grants, wanted: Wanted, sentA
     const read = await blob.properties(owner);
     if (!read.ok) throw read.kind === 'not-holder' || read.kind === 'no-blob' ? ended(read) : toError('read the token', read);
     const { metadata, serviceMs, etag } = read.value;
+    // Where our own token stands already, it may have been handed out to an earlier copy of this call: then nothing is given back on an error.
+    if (metadata.holder !== owner) seen.etag ??= etag;
     const standing = parseMetadata(metadata);
     const { lastSlot, holdUntilMs } = standing;
     if (slot !== undefined && lastSlot !== undefined && slot <= lastSlot) {
+      seen.etag = etag;
       return slot === lastSlot ? { kind: 'slot-done' } : { kind: 'slot-passed', lastSlot };
     }
     if (holdUntilMs !== undefined && serviceMs < holdUntilMs) {
+      seen.etag = etag;
       return { kind: 'held', retryAfterMs: holdUntilMs - serviceMs, ...(standing.label === undefined ? {} : { label: standing.label }) };
     }
     // Our own token: this is the same acquisition again, or the answer to the write below was lost. No second one.

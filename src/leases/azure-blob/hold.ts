@@ -28,6 +28,8 @@ export async function renew(blob: LeaseBlob, grants: Grants, holder: Holder, sec
   const { owner } = holder;
   const grant = grants.get(owner) ?? (await recall(blob, owner));
   if (grant === undefined || grant.token !== holder.token) return 'lost';
+  // The service would still allow it. But a holder past its deadline may have been told so already, and lost is final.
+  if (grant.sentAt !== undefined && elapsedMs(grant.sentAt, realSystem.clock) >= grant.seconds * 1000) return 'lost';
   const lost = (): 'lost' => {
     grants.delete(owner);
     return 'lost';
@@ -59,7 +61,7 @@ async function recall(blob: LeaseBlob, owner: string): Promise<Grant | undefined
     throw toError('read the lease', read);
   }
   const { token, holder, leaseSeconds } = parseMetadata(read.value.metadata);
-  if (holder !== owner || token === undefined) return undefined;
+  if (holder !== owner || token === undefined || read.value.leaseState !== 'leased') return undefined;
   return { token, etag: read.value.etag, seconds: leaseSeconds ?? 0 };
 }
 
@@ -69,9 +71,9 @@ export interface Marks {
 }
 
 export async function release(blob: LeaseBlob, grants: Grants, holder: Holder, marks: Marks): Promise<'released' | 'lost'> {
-  const { owner, token } = holder;
+  const { owner } = holder;
+  // The owner alone decides: an acquisition in doubt is given back by a caller that was never told its token.
   const grant = grants.get(owner);
-  if (grant !== undefined && grant.token !== token) return 'lost';
   let etag = grant?.etag;
   if (marks.slotDone !== undefined || marks.holdMs > 0) {
     etag = await mark(blob, holder, marks);
@@ -115,13 +117,12 @@ async function mark(blob: LeaseBlob, { owner, token }: Holder, { slotDone, holdM
 }
 
 /** "Not yours" and, where a successor has written already, "changed" are also the answers to a second copy of our own release. */
-async function wasOurs(blob: LeaseBlob, { owner, token }: Holder, answer: Sent<unknown>, grant: Grant | undefined): Promise<boolean> {
+async function wasOurs(blob: LeaseBlob, { owner }: Holder, answer: Sent<unknown>, grant: Grant | undefined): Promise<boolean> {
   const sentAt = grant?.sentAt;
   // A lease that cannot have run out, and an earlier copy without an answer: it was that copy. A successor may be there already.
   const stillRan = grant !== undefined && sentAt !== undefined && elapsedMs(sentAt, realSystem.clock) < grant.seconds * 1000;
   if (answer.doubt && stillRan) return true;
   const read = await blob.properties();
   if (!read.ok) return false;
-  const standing = parseMetadata(read.value.metadata);
-  return standing.holder === owner && standing.token === token && read.value.leaseState === 'available';
+  return parseMetadata(read.value.metadata).holder === owner && read.value.leaseState === 'available';
 }
