@@ -3,9 +3,9 @@
  *
  * @module
  */
-import { isRerunSafeError, storeUnavailable } from '../../core/errors.ts';
+import { storeUnavailable } from '../../core/errors.ts';
 import { type Listed, type ListQuery, PURGE_MIN_AGE_MS, type PurgeQuery, type RecordStore } from '../../core/ports.ts';
-import { FOREVER_MS, isExpired, isLapsed } from '../../core/record.ts';
+import { purgeListed, unlessTooNew } from '../../core/purge.ts';
 import { etagOf, fromEntity, PARTITION_END, PARTITION_PREFIX } from './entity.ts';
 import type { Refusal } from './map-error.ts';
 import type { Answer, Request } from './request.ts';
@@ -15,9 +15,6 @@ interface Page {
   readonly entities: readonly Entity[];
   readonly next: string | undefined;
 }
-
-/** Enough to keep a partition busy, far below its 2,000 a second. */
-const DELETES_AT_ONCE = 16;
 
 export interface Table {
   readonly request: Request;
@@ -35,42 +32,14 @@ export async function* list(table: Table, query: ListQuery): AsyncGenerator<List
   }
 }
 
-export async function purge(table: Table, query: PurgeQuery): Promise<{ removed: number }> {
-  const { operation, limit = Number.POSITIVE_INFINITY } = query;
-  let removed = 0;
+export function purge(table: Table, query: PurgeQuery): Promise<{ removed: number }> {
+  return purgeListed(purgeable(table, query), table.remove, query, table.uncertaintyMs);
+}
+
+async function* purgeable(table: Table, { operation }: PurgeQuery): AsyncGenerator<Listed> {
   for await (const { entities, dateMs } of pages(table, { ...(operation !== undefined && { operation }), olderThanMs: PURGE_MIN_AGE_MS })) {
-    const due = entities.flatMap((entity) => known(entity, dateMs)).filter((found) => isDue(found, query.lapsedOlderThanMs, table.uncertaintyMs));
-    while (due.length > 0 && removed < limit) {
-      removed += await removeAll(table, due.splice(0, Math.min(DELETES_AT_ONCE, limit - removed)));
-    }
-    if (removed >= limit) break;
+    for (const entity of entities) yield* unlessTooNew(() => toListed(entity, dateMs));
   }
-  return { removed };
-}
-
-/** All are waited for before a failure is told: nothing goes on removing behind the caller's back. */
-async function removeAll(table: Table, found: readonly Listed[]): Promise<number> {
-  const results = await Promise.allSettled(found.map(({ id, version }) => table.remove(id, version)));
-  for (const result of results) if (result.status === 'rejected') throw result.reason;
-  return results.filter((result) => result.status === 'fulfilled' && result.value.ok).length;
-}
-
-/** A record of a later schema is not ours to judge; one such row must not stop the clean-up of the others. */
-function known(entity: Entity, dateMs: number): Listed[] {
-  try {
-    return [toListed(entity, dateMs)];
-  } catch (error) {
-    if (isRerunSafeError(error, 'RECORD_TOO_NEW')) return [];
-    throw error;
-  }
-}
-
-function isDue({ record, ageMs }: Listed, lapsedOlderThanMs: number | undefined, uncertaintyMs: number): boolean {
-  if (ageMs < PURGE_MIN_AGE_MS) return false;
-  if (isExpired(record, ageMs, uncertaintyMs)) return true;
-  // A lease row is kept even when its holder died: with it the token would be lost, and tokens only grow.
-  if (lapsedOlderThanMs === undefined || record.retentionMs >= FOREVER_MS) return false;
-  return isLapsed(record, ageMs, uncertaintyMs) && ageMs - record.leaseMs > lapsedOlderThanMs + uncertaintyMs;
 }
 
 const toListed = (entity: Entity, dateMs: number): Listed => {

@@ -5,12 +5,9 @@
  */
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
 import { type Listed, type ListQuery, PURGE_MIN_AGE_MS, type PurgeQuery, type RecordStore, type Stored } from '../../core/ports.ts';
-import { FOREVER_MS, isExpired, isLapsed } from '../../core/record.ts';
+import { purgeListed, unlessTooNew } from '../../core/purge.ts';
 import type { Connection } from './client.ts';
 import type { Item } from './item.ts';
-
-/** Enough to keep the service busy, few enough for the SDK's 50 sockets. */
-const DELETES_AT_ONCE = 16;
 
 export interface Table {
   readonly connection: Connection;
@@ -19,18 +16,24 @@ export interface Table {
   toStored(item: Item): Stored;
 }
 
-export async function* scan({ connection, tableName, partitionKey, toStored }: Table, query: ListQuery): AsyncGenerator<Listed> {
+export async function* scan(table: Table, query: ListQuery): AsyncGenerator<Listed> {
+  for await (const item of items(table, query)) {
+    const found = toListed(table, item);
+    // The clock may have been corrected since the filter was made.
+    if (query.olderThanMs === undefined || found.ageMs > query.olderThanMs) yield found;
+  }
+}
+
+const toListed = ({ partitionKey, toStored }: Table, item: Item): Listed => ({ id: item[partitionKey]?.S ?? '', ...toStored(item) });
+
+async function* items({ connection, tableName }: Table, query: ListQuery): AsyncGenerator<Item> {
   const filter = filterFor(query, connection.clock.nowMs());
   let from: Item | undefined;
   do {
     const page = await connection.call(undefined, ({ read }) =>
       read((sdk) => new sdk.ScanCommand({ TableName: tableName, ConsistentRead: true, ...filter, ...(from && { ExclusiveStartKey: from }) })),
     );
-    for (const item of page.Items ?? []) {
-      const stored = toStored(item);
-      // The clock may have been corrected since the filter was made.
-      if (query.olderThanMs === undefined || stored.ageMs > query.olderThanMs) yield { id: item[partitionKey]?.S ?? '', ...stored };
-    }
+    yield* page.Items ?? [];
     from = page.LastEvaluatedKey;
   } while (from !== undefined);
 }
@@ -55,35 +58,11 @@ function filterFor({ operation, state, olderThanMs }: ListQuery, nowMs: number) 
   };
 }
 
-export async function purgeTable(
-  table: Table,
-  remove: RecordStore['delete'],
-  uncertaintyMs: number,
-  query: PurgeQuery,
-): Promise<{ removed: number }> {
-  const { operation, lapsedOlderThanMs, limit = Number.POSITIVE_INFINITY } = query;
-  let removed = 0;
-  let batch: Listed[] = [];
-  const flush = async (): Promise<void> => {
-    const results = await Promise.allSettled(batch.map(({ id, version }) => remove(id, version)));
-    batch = [];
-    removed += results.filter((result) => result.status === 'fulfilled' && result.value.ok).length;
-    const failed = results.find((result) => result.status === 'rejected');
-    if (failed !== undefined) throw failed.reason;
-  };
-  if (limit <= 0) return { removed };
-  for await (const found of scan(table, { ...(operation !== undefined && { operation }), olderThanMs: PURGE_MIN_AGE_MS })) {
-    if (isPurgeable(found, uncertaintyMs, lapsedOlderThanMs)) batch.push(found);
-    if (batch.length >= Math.min(DELETES_AT_ONCE, limit - removed)) await flush();
-    if (removed >= limit) return { removed };
-  }
-  await flush();
-  return { removed };
+export function purgeTable(table: Table, remove: RecordStore['delete'], uncertaintyMs: number, query: PurgeQuery): Promise<{ removed: number }> {
+  return purgeListed(purgeable(table, query), remove, query, uncertaintyMs);
 }
 
-function isPurgeable({ record, ageMs }: Stored, uncertaintyMs: number, lapsedOlderThanMs: number | undefined): boolean {
-  if (isExpired(record, ageMs, uncertaintyMs)) return true;
-  // A lease row is kept even when its holder died: its token would be lost with it.
-  if (lapsedOlderThanMs === undefined || record.retentionMs >= FOREVER_MS) return false;
-  return isLapsed(record, ageMs, uncertaintyMs) && ageMs - record.leaseMs > lapsedOlderThanMs;
+async function* purgeable(table: Table, { operation }: PurgeQuery): AsyncGenerator<Listed> {
+  const old = { ...(operation !== undefined && { operation }), olderThanMs: PURGE_MIN_AGE_MS };
+  for await (const item of items(table, old)) yield* unlessTooNew(() => toListed(table, item));
 }

@@ -4,18 +4,9 @@
  * @module
  */
 import { storeUnavailable } from '../../core/errors.ts';
-import {
-  type CallOptions,
-  type Conflict,
-  type Listed,
-  type ListQuery,
-  PURGE_MIN_AGE_MS,
-  type RecordStore,
-  type Stored,
-  type WriteResult,
-  type Written,
-} from '../../core/ports.ts';
-import { FOREVER_MS, fromRow, isExpired, isLapsed, type RecordId, type RecordToWrite, type StoredRecord, toRow } from '../../core/record.ts';
+import type { CallOptions, Conflict, Listed, ListQuery, PurgeQuery, RecordStore, Stored, WriteResult, Written } from '../../core/ports.ts';
+import { purgeListed, unlessTooNew } from '../../core/purge.ts';
+import { fromRow, type RecordId, type RecordToWrite, type StoredRecord, toRow } from '../../core/record.ts';
 
 export interface MemoryStoreOptions {
   /** Stamps `writtenAtMs`. Default: the wall clock. A virtual clock in tests. */
@@ -79,6 +70,14 @@ export function memoryStore(options: MemoryStoreOptions = {}): RecordStore {
     }
   }
 
+  async function* purgeable({ operation }: PurgeQuery): AsyncGenerator<Listed> {
+    for (const id of [...rows.keys()]) {
+      for (const found of unlessTooNew(() => standing(id))) {
+        if (found !== undefined && isWanted(found, operation === undefined ? {} : { operation })) yield { id, ...found };
+      }
+    }
+  }
+
   return {
     name: 'memory',
     limits: { maxRecordBytes, inlineBytes: maxRecordBytes, maxKeyBytes: 1024 },
@@ -88,20 +87,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): RecordStore {
     replace: (id, record, version, call) => atomically(call, () => (stands(id, version) ? write(id, record) : refused(id))),
     delete: (id, version, call) => atomically(call, () => remove(id, version)),
     list,
-    async purge({ operation, lapsedOlderThanMs, limit = Number.POSITIVE_INFINITY }) {
-      let removed = 0;
-      if (limit <= 0) return { removed };
-      const wanted = operation === undefined ? {} : { operation };
-      for await (const found of list({
-        ...wanted,
-        olderThanMs: PURGE_MIN_AGE_MS,
-      })) {
-        if (!isPurgeable(found, lapsedOlderThanMs)) continue;
-        if (remove(found.id, found.version).ok) removed += 1;
-        if (removed >= limit) break;
-      }
-      return { removed };
-    },
+    purge: (query) => purgeListed(purgeable(query), async (id, version) => remove(id, version), query, 0),
     setUp: () => turn(),
     close: () => turn(),
   };
@@ -122,10 +108,3 @@ const isWanted = ({ record, ageMs }: Stored, { operation, state, olderThanMs }: 
   (operation === undefined || record.operation === operation) &&
   (state === undefined || record.state === state) &&
   (olderThanMs === undefined || ageMs > olderThanMs);
-
-function isPurgeable({ record, ageMs }: Stored, lapsedOlderThanMs: number | undefined): boolean {
-  if (isExpired(record, ageMs, 0)) return true;
-  // A lease row is kept even when its holder died: with it the token would be lost, and tokens only grow.
-  if (lapsedOlderThanMs === undefined || record.retentionMs >= FOREVER_MS) return false;
-  return isLapsed(record, ageMs, 0) && ageMs - record.leaseMs > lapsedOlderThanMs;
-}

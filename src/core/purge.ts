@@ -1,0 +1,58 @@
+/**
+ * Clean-up: what may be removed, and removing it on condition of the version that was seen.
+ *
+ * @module
+ */
+import { isRerunSafeError } from './errors.ts';
+import { type Listed, PURGE_MIN_AGE_MS, type PurgeQuery, type RecordStore, type Stored } from './ports.ts';
+import { FOREVER_MS, isExpired, isLapsed } from './record.ts';
+
+/** Enough to keep a store busy, far below what a partition or a connection pool takes. */
+const DELETES_AT_ONCE = 16;
+
+/** Expired, and older than an hour; lapsed only when asked for by an explicit age. Blocked records wait for a person. */
+export function isPurgeable({ record, ageMs }: Stored, { lapsedOlderThanMs }: PurgeQuery, uncertaintyMs: number): boolean {
+  if (ageMs < PURGE_MIN_AGE_MS) return false;
+  if (isExpired(record, ageMs, uncertaintyMs)) return true;
+  // A lease row is kept even when its holder died: with it the token would be lost, and tokens only grow.
+  if (lapsedOlderThanMs === undefined || record.retentionMs >= FOREVER_MS) return false;
+  return isLapsed(record, ageMs, uncertaintyMs) && ageMs - record.leaseMs > lapsedOlderThanMs + uncertaintyMs;
+}
+
+/** A record of a later schema is not ours to judge, and must not stop the clean-up of the others. */
+export function unlessTooNew<T>(read: () => T): T[] {
+  try {
+    return [read()];
+  } catch (error) {
+    if (isRerunSafeError(error, 'RECORD_TOO_NEW')) return [];
+    throw error;
+  }
+}
+
+/** Removes what is due of what is listed. All deletes of a batch are waited for before a failure is told: none goes on behind the caller's back. */
+export async function purgeListed(
+  listed: AsyncIterable<Listed>,
+  remove: RecordStore['delete'],
+  query: PurgeQuery,
+  uncertaintyMs: number,
+): Promise<{ removed: number }> {
+  const { limit = Number.POSITIVE_INFINITY } = query;
+  let removed = 0;
+  let due: Listed[] = [];
+  const flush = async (): Promise<void> => {
+    const results = await Promise.allSettled(due.map(({ id, version }) => remove(id, version)));
+    due = [];
+    removed += results.filter((result) => result.status === 'fulfilled' && result.value.ok).length;
+    const failed = results.find((result) => result.status === 'rejected');
+    if (failed !== undefined) throw failed.reason;
+  };
+  if (limit <= 0) return { removed };
+  for await (const found of listed) {
+    if (!isPurgeable(found, query, uncertaintyMs)) continue;
+    due.push(found);
+    if (due.length >= Math.min(DELETES_AT_ONCE, limit - removed)) await flush();
+    if (removed >= limit) return { removed };
+  }
+  await flush();
+  return { removed };
+}
