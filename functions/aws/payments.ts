@@ -1,0 +1,37 @@
+/**
+ * `POST /payments` with an `Idempotency-Key`: sent again, it answers the same and charges nothing.
+ *
+ * @module
+ */
+import type { APIGatewayProxyEventV2WithJWTAuthorizer } from 'aws-lambda';
+import { idempotentHttp } from 'rerunsafe/aws-lambda';
+import { charge, isPayment } from '../provider.ts';
+import { store } from './stores.ts';
+
+export const handler = idempotentHttp(
+  {
+    store,
+    operation: 'payments/charge',
+    // From the token that API Gateway has verified.
+    scope: (event: APIGatewayProxyEventV2WithJWTAuthorizer) => String(event.requestContext.authorizer.jwt.claims.sub ?? ''),
+  },
+  async (event, _context, run) => {
+    // Only a method that is not guarded comes without a run, and none is routed here.
+    if (run === undefined) return json(405, { error: 'POST only' });
+    const payment = parsed(event.body);
+    if (!isPayment(payment)) return json(400, { error: 'orderId, amount and currency are needed' });
+    const charged = await charge(payment, run.keyFor('charge'), run.signal);
+    if (charged.kind === 'declined') return json(402, { error: charged.reason });
+    return json(201, { orderId: payment.orderId, chargeId: charged.chargeId, chargedAt: new Date().toISOString() });
+  },
+);
+
+const json = (statusCode: number, body: object) => ({ statusCode, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
+
+function parsed(body: string | undefined): unknown {
+  try {
+    return JSON.parse(body ?? '');
+  } catch {
+    return undefined;
+  }
+}

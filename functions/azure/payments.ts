@@ -1,0 +1,34 @@
+/**
+ * `POST /api/payments` with an `Idempotency-Key`: sent again, it answers the same and charges nothing.
+ *
+ * @module
+ */
+import { app } from '@azure/functions';
+import { idempotentHttp } from 'rerunsafe/azure-functions';
+import { charge, isPayment } from '../provider.ts';
+import { leaseMs, store } from './stores.ts';
+
+app.http('payments', {
+  methods: ['POST'],
+  // App Service authentication stands in front and turns strangers away (infra/azure).
+  authLevel: 'anonymous',
+  handler: idempotentHttp(
+    {
+      store,
+      operation: 'payments/charge',
+      // Set by App Service authentication, which removes what a caller sends under this name.
+      scope: (request) => request.headers.get('x-ms-client-principal-id'),
+      leaseMs,
+    },
+    async (request, context, run) => {
+      // Only a method that is not guarded comes without a run, and none is routed here.
+      if (run === undefined) return { status: 405 };
+      const payment: unknown = await request.json().catch(() => undefined);
+      if (!isPayment(payment)) return { status: 400, jsonBody: { error: 'orderId, amount and currency are needed' } };
+      const charged = await charge(payment, run.keyFor('charge'), run.signal);
+      if (charged.kind === 'declined') return { status: 402, jsonBody: { error: charged.reason } };
+      context.log(`charged order ${payment.orderId}, attempt ${run.attempt}`);
+      return { status: 201, jsonBody: { orderId: payment.orderId, chargeId: charged.chargeId, chargedAt: new Date().toISOString() } };
+    },
+  ),
+});
