@@ -32,13 +32,17 @@ async function bodyOf(request: HttpRequest, maxBytes: number): Promise<Pick<Http
   if (request.body === null) return { body: nothing };
   const { body } = request.clone();
   if (body === null) return { body: nothing };
+  const reader = body.getReader();
   const chunks: Uint8Array[] = [];
   let bytes = 0;
-  for await (const chunk of body as AsyncIterable<Uint8Array>) {
-    bytes += chunk.byteLength;
-    // Stops reading: a body without a declared length may have no end.
-    if (bytes > maxBytes) return { body: nothing, tooLong: true };
-    chunks.push(chunk);
+  for (;;) {
+    const { done, value } = (await reader.read()) as { done: boolean; value?: Uint8Array };
+    if (done || value === undefined) return { body: Buffer.concat(chunks) };
+    bytes += value.byteLength;
+    if (bytes > maxBytes) break;
+    chunks.push(value);
   }
-  return { body: Buffer.concat(chunks) };
+  // A body without a declared length may have no end. Not awaited: half of a cloned body is cancelled only when the other half is, too.
+  void reader.cancel().catch(() => {});
+  return { body: nothing, tooLong: true };
 }

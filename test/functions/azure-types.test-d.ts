@@ -1,0 +1,87 @@
+/**
+ * Checked by the compiler alone: handlers infer from their registration, wherever the library's own overloads let them.
+ */
+import { app, type EventGridEvent, type HttpHandler, type TimerHandler } from '@azure/functions';
+import { memoryStore, type Run, storeLeases } from 'rerunsafe';
+import { idempotent, idempotentEach, idempotentHttp, singleton } from 'rerunsafe/azure-functions';
+
+interface Order {
+  readonly id: string;
+}
+const store = memoryStore();
+const http = { store, operation: 'o', scope: 'public' } as const;
+const one = { store, operation: 'o' };
+const queue = { queueName: 'q', connection: 'c' };
+
+export const httpHandler: HttpHandler = idempotentHttp(http, (request, context, run) => ({
+  jsonBody: [request.method, context.functionName, run?.key],
+}));
+export const timerHandler: TimerHandler = singleton({ leases: storeLeases(store), name: 'n' }, (timer, _context, lease) => [
+  timer.isPastDue,
+  lease.token,
+]);
+
+export function everyTrigger(): void {
+  app.http('h', { handler: idempotentHttp(http, async (request) => ({ jsonBody: await request.json() })) });
+  app.get(
+    'g',
+    idempotentHttp({ ...http, scope: (request) => request.user?.id }, (request) => ({ body: request.url })),
+  );
+  app.post('p', { handler: idempotentHttp({ ...http, onUnknown: () => ({ done: { status: 201 } }) }, () => ({})) });
+  app.timer('t', {
+    schedule: '* * * * * *',
+    handler: singleton({ leases: storeLeases(store), name: 'n', slot: (timer) => timer.scheduleStatus.next }, () => {}),
+  });
+  app.storageQueue<Order>('q', { ...queue, handler: idempotent({ ...one, key: (order) => order.id }, (order) => order.id) });
+  app.serviceBusQueue<Order>('s', {
+    ...queue,
+    handler: idempotent({ ...one, key: (order) => order.id }, (order, context, run) => [order.id, context.functionName, run.key]),
+  });
+  app.serviceBusTopic<Order>('st', {
+    topicName: 't',
+    subscriptionName: 's',
+    connection: 'c',
+    handler: idempotent({ ...one, key: (order) => [order.id, 1] }, async () => {}),
+  });
+  app.serviceBusQueue<Order[]>('sm', {
+    ...queue,
+    cardinality: 'many',
+    handler: idempotentEach({ ...one, key: (order: Order) => order.id }, (order) => order.id),
+  });
+  app.eventHub<Order>('e', { eventHubName: 'e', connection: 'c', handler: idempotent({ ...one, key: (order) => order.id }, () => {}) });
+  app.eventHub<Order[]>('em', {
+    eventHubName: 'e',
+    connection: 'c',
+    cardinality: 'many',
+    handler: idempotentEach({ ...one, key: (order) => order.id }, (order) => order.id),
+  });
+  app.storageBlob<Buffer>('b', {
+    path: 'p',
+    connection: 'c',
+    handler: idempotent({ ...one, key: (_blob, context) => String(context.triggerMetadata?.uri) }, (blob) => blob.byteLength),
+  });
+  app.eventGrid<EventGridEvent>('eg', { handler: idempotent({ ...one, key: (event) => [event.topic, event.id] }, (event) => event.id) });
+  app.cosmosDB<Order>('c', {
+    connection: 'c',
+    databaseName: 'd',
+    containerName: 'c',
+    handler: idempotentEach({ ...one, key: (order: Order) => order.id }, (order) => order.id),
+  });
+  app.generic('r', {
+    trigger: { type: 'rabbitMQTrigger', name: 'r' },
+    handler: idempotent({ ...one, key: (order: Order) => order.id }, (order) => order.id),
+  });
+}
+
+/** The value of the work is the value of the handler. */
+export const inferred: (order: Order, context: never) => Promise<{ taken: string }> = idempotent(
+  { ...one, key: (order: Order) => order.id },
+  async (order, _context, run: Run) => ({ taken: run.keyFor(order.id) }),
+);
+
+// @ts-expect-error: scope is a required choice
+idempotentHttp({ store, operation: 'o' }, () => ({}));
+// @ts-expect-error: a key is required
+idempotent({ store, operation: 'o' }, () => {});
+// @ts-expect-error: leases and a name are required
+singleton({ leases: storeLeases(store) }, () => {});
