@@ -46,6 +46,16 @@ export interface Packed {
 
 export async function pack(): Promise<Packed> {
   const folder = await mkdtemp(join(tmpdir(), 'rerunsafe-package-'));
+  const cleanUp = (): Promise<void> => rm(folder, { recursive: true, force: true });
+  try {
+    return { ...(await packInto(folder)), cleanUp };
+  } catch (error) {
+    await cleanUp();
+    throw error;
+  }
+}
+
+async function packInto(folder: string): Promise<Omit<Packed, 'cleanUp'>> {
   const tree = join(folder, 'tree');
   const content = join(folder, 'content');
   for (const path of SOURCES) await cp(join(ROOT, path), join(tree, path), { recursive: true });
@@ -69,7 +79,7 @@ export async function pack(): Promise<Packed> {
     }
     return at;
   };
-  return { tree, content, project, cleanUp: () => rm(folder, { recursive: true, force: true }) };
+  return { tree, content, project };
 }
 
 export interface Ended {
