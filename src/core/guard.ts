@@ -49,7 +49,7 @@ export interface GuardOptions<T = unknown> {
    * function is asked first, under the new lease. Asking is safe only where the far side refuses what may still be on its way, by the derived
    * key (`run.keyFor`) or the fence. If the function throws, the record stays lapsed and the error goes to the caller.
    */
-  readonly onUnknown?: 'retry' | 'block' | ((run: Run<T>) => UnknownAnswer<T> | Promise<UnknownAnswer<T>>);
+  readonly onUnknown?: 'retry' | 'block' | ((run: Run) => UnknownAnswer<T> | Promise<UnknownAnswer<T>>);
   /**
    * What a throw means. Default: a `PermanentError` is remembered, anything else released; but where `onUnknown` is not `retry`, anything else is
    * unknown unless it is a `NotDoneError`. undefined = the default. The caller gets the very thing that was thrown in any case.

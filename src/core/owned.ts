@@ -23,7 +23,8 @@ export type RunResult<T> =
   | { readonly kind: 'key-reused' }
   | { readonly kind: 'blocked' };
 
-export type Work<T> = (run: Run<T>) => T | Promise<T>;
+/** `run` does not depend on `T`, so that `T` is inferred from what the work returns. */
+export type Work<T> = (run: Run) => T | Promise<T>;
 
 export class Owned<T> {
   readonly #guard: Guard<T>;
