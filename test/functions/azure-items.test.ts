@@ -78,7 +78,7 @@ describe('idempotent, through the real @azure/functions library', () => {
     let calls = 0;
     app.serviceBusQueue<Order>('slow', {
       ...queue,
-      handler: idempotent({ store: memoryStore(), operation: 'orders/slow', key: (order) => order.id, leaseMs: 300 }, async () => {
+      handler: idempotent({ store: memoryStore(), operation: 'orders/slow', key: (order) => order.id, leaseMs: 1_000 }, async () => {
         calls += 1;
         await first.pass();
         return 'done';

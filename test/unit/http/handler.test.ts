@@ -80,7 +80,7 @@ describe('an unknown outcome', () => {
 describe('the run of a handler', () => {
   const headers = { 'idempotency-key': 'k' };
   const store = memoryStore();
-  const bound = (name: string) => bindHttp<unknown>('test', { store, operation: name, scope: 'public', leaseMs: 100, renew: 'none' });
+  const bound = (name: string, leaseMs = 60_000) => bindHttp<unknown>('test', { store, operation: name, scope: 'public', leaseMs, renew: 'none' });
   const commit = (run: Run, value: unknown): Promise<void> =>
     run.commit(value, ({ id, record, version }) => (version === undefined ? store.create(id, record) : store.replace(id, record, version)));
 
@@ -99,7 +99,7 @@ describe('the run of a handler', () => {
   it('I4 answers 503 when its lease was lost, whether the check or the signal told the handler', async () => {
     const stop = [(run: Run) => run.assertHeld(), (run: Run) => run.signal.throwIfAborted()];
     for (const [index, check] of stop.entries()) {
-      const answer = await guardHttp(bound(`loses ${index}`), {}, view({ headers }), {}, async (run) => {
+      const answer = await guardHttp(bound(`loses ${index}`, 300), {}, view({ headers }), {}, async (run) => {
         await new Promise((resolve) => (run as Run).signal.addEventListener('abort', resolve));
         check(run as Run);
         return reply(200);
