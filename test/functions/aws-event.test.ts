@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import type { EventBridgeEvent } from 'aws-lambda';
 import { describe, expect, it } from 'vitest';
 import { idempotent } from '../../src/adapters/aws-lambda/index.ts';
@@ -112,6 +113,24 @@ describe('a single event in Lambda', () => {
       ).toBe(60_000);
     expect(await leaseOf({}, undefined as never)).toBe(60_000);
     expect(await leaseOf({}, {} as never)).toBe(60_000);
+  });
+
+  it('I11 nothing is renewed unless it is asked for: two writes, however long the work takes', async () => {
+    const writesOf = async (more: { renew?: 'auto' }): Promise<number> => {
+      const kept = memoryStore();
+      let writes = 0;
+      const counted =
+        <A extends unknown[], R>(write: (...given: A) => R) =>
+        (...given: A): R => {
+          writes += 1;
+          return write(...given);
+        };
+      const store = { ...kept, create: counted(kept.create), replace: counted(kept.replace) };
+      await idempotent({ ...options(), store, leaseMs: 300, ...more }, () => pause(150))({ orderId: 'o1' }, context);
+      return writes;
+    };
+    expect(await writesOf({})).toBe(2);
+    expect(await writesOf({ renew: 'auto' })).toBeGreaterThan(2);
   });
 
   it('infers the event, and keeps name and two parameters', async () => {

@@ -7,6 +7,7 @@ import type {
   APIGatewayProxyHandlerV2,
 } from 'aws-lambda';
 import { describe, expect, it } from 'vitest';
+import { readRequest } from '../../src/adapters/aws-lambda/http-request.ts';
 import { type HttpEvent, idempotentHttp } from '../../src/adapters/aws-lambda/index.ts';
 import { memoryStore } from '../../src/stores/memory/index.ts';
 import { albEvent, gate, type HttpParts, httpApiEvent, lambdaContext, restEvent } from '../support/aws-events.ts';
@@ -187,6 +188,18 @@ describe('what a run can do in HTTP', () => {
 });
 
 describe('the request in Lambda', () => {
+  it('the query is the same text, whether the platform has decoded it or not, in whatever order it lists the names', () => {
+    const query = 'dry=1&tag=x%26y&tag=a%20b';
+    for (const event of [restEvent({ query }), httpApiEvent({ query }), albEvent({ query }, true)]) expect(readRequest(event).view.query).toBe(query);
+    expect(readRequest(restEvent({ query: 'tag=x%26y&dry=1&tag=a%20b' })).view.query).toBe(query);
+    expect(readRequest(albEvent({ query })).view.query).toBe('dry=1&tag=a%20b');
+  });
+
+  it('cookies of payload 2.0 and names in any case are found as headers', () => {
+    const { view } = readRequest(httpApiEvent({ method: 'patch', headers: { Cookie: 'a=1; b=2', 'X-Tenant': 't' } }));
+    expect([view.method, view.header('COOKIE'), view.header('x-tenant'), view.header('absent')]).toEqual(['PATCH', 'a=1; b=2', 't', undefined]);
+  });
+
   it('two lines of the key are no key', async () => {
     const handler = idempotentHttp(options(), async (_event: APIGatewayProxyEvent) => ({ statusCode: 200, body: '' }));
     const event = restEvent({ headers: KEY });

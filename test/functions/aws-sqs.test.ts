@@ -92,6 +92,19 @@ describe('SQS, a standard queue', () => {
     expect(seen).toEqual(Array(3).fill(expect.objectContaining({ message: 'no such order', code: 'unknown_order' })));
   });
 
+  it('I3 done with a value that could not be kept is done: acknowledged, and not run again', async () => {
+    let runs = 0;
+    const store = memoryStore();
+    const consume = idempotentEach(options({ store }), async (_record, _context, run) => {
+      runs += 1;
+      const value = (() => {}) as unknown as undefined;
+      await run.commit(value, ({ id, record, version }) => (version === undefined ? store.create(id, record) : store.replace(id, record, version)));
+    });
+    expect(await consume(orders('a'), context)).toEqual(failures());
+    expect(await consume(orders('a'), context)).toEqual(failures());
+    expect(runs).toBe(1);
+  });
+
   it('I9 the same key with another input is reported as failed, when asked to look', async () => {
     const seen: unknown[] = [];
     const consume = idempotentEach(options({ input: (record) => record.body, onItemFailed: (error) => seen.push(error) }), () => {});
