@@ -70,6 +70,8 @@ it.each(['drop-answer', 'duplicate', 'half-answer'] as const)(
       const { etag } = await fencedUpload(spoiled.getBlockBlobClient(name), fence(token), value);
       // The proxy returns the answer to the second copy: a conflict with the first.
       expect([201, 409, 412]).toContain((await fault.fired).status);
+      // Recognised, not written once more.
+      expect(proxy.count((request) => request.method === 'PUT')).toBeLessThanOrEqual(2);
       const blob = container.getBlockBlobClient(name);
       expect((await blob.getProperties()).etag).toBe(etag);
       expect(await text(blob)).toBe(value);

@@ -27,10 +27,13 @@ afterAll(async () => {
   await azurite?.stop();
 });
 
-const acquire = (name: string, more: { owner?: string; slot?: number; label?: string } = {}, provider = leases): Promise<Acquired> =>
-  provider.acquire(name, { owner: randomUUID(), leaseMs: LEASE_MS, ...more });
+const acquire = (
+  name: string,
+  more: { owner?: string; slot?: number; label?: string; leaseMs?: number } = {},
+  provider = leases,
+): Promise<Acquired> => provider.acquire(name, { owner: randomUUID(), leaseMs: LEASE_MS, ...more });
 
-async function hold(name: string, more: { owner?: string; slot?: number; label?: string } = {}) {
+async function hold(name: string, more: { owner?: string; slot?: number; label?: string; leaseMs?: number } = {}) {
   const owner = more.owner ?? randomUUID();
   const got = await acquire(name, { ...more, owner });
   if (got.kind !== 'acquired') throw new Error(`not acquired: ${got.kind}`);
@@ -94,8 +97,9 @@ describe.concurrent('leases on blobs', () => {
     expect(await leases.release(name, held)).toBe('released');
     expect(await leases.release(name, held)).toBe('released');
     const marked = await hold(name);
-    expect(await leases.release(name, { ...marked, slotDone: 1 })).toBe('released');
-    expect(await leases.release(name, { ...marked, slotDone: 1 })).toBe('released');
+    expect(await leases.release(name, { ...marked, slotDone: 1, holdMs: 60_000 })).toBe('released');
+    expect(await leases.release(name, { ...marked, slotDone: 1, holdMs: 90_000 })).toBe('released');
+    expect((await leases.read(name))?.remainingMs).toBeLessThanOrEqual(62_000);
   });
 
   it('I4 a stale release or renewal leaves the successor alone', async () => {
@@ -265,7 +269,7 @@ describe('time', () => {
     await blob.getBlobLeaseClient(randomUUID()).acquireLease(15);
     expect((await acquire(abandoned)).kind).toBe('held');
 
-    const early = await hold(revived);
+    const early = await hold(revived, { leaseMs: 60_000 });
     await container.getBlobClient(blobNameOf('', revived)).getBlobLeaseClient(early.owner).releaseLease();
     await hold(revived);
     const died = await hold(dead);
@@ -276,7 +280,7 @@ describe('time', () => {
 
     expect((await acquire(abandoned)).kind).toBe('acquired');
     expect((await acquire(longer)).kind).toBe('held');
-    // Its successor's lease ran out too: the emulator would renew it for anybody.
+    // By its own clock it is still alive, and its successor's lease ran out: the emulator would renew that for anybody.
     expect(await leases.renew(revived, { ...early, leaseMs: LEASE_MS })).toBe('lost');
     const next = await hold(dead);
     expect(next.token).toBeGreaterThan(died.token);
