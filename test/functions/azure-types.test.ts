@@ -1,9 +1,13 @@
 /**
- * Checked by the compiler alone: handlers infer from their registration, wherever the library's own overloads let them.
+ * Most of this is checked by the compiler: handlers infer from their registration, wherever the library's own overloads let them.
  */
 import { app, type EventGridEvent, type HttpHandler, type TimerHandler } from '@azure/functions';
-import { memoryStore, type Run, storeLeases } from 'rerunsafe';
-import { idempotent, idempotentEach, idempotentHttp, singleton } from 'rerunsafe/azure-functions';
+import { describe, expect, it } from 'vitest';
+import { installFunctionsCore } from '../../scripts/support/functions-host.ts';
+import { idempotent, idempotentEach, idempotentHttp, singleton } from '../../src/adapters/azure-functions/index.ts';
+import { memoryStore, type Run, storeLeases } from '../../src/index.ts';
+
+const host = installFunctionsCore();
 
 interface Order {
   readonly id: string;
@@ -13,15 +17,12 @@ const http = { store, operation: 'o', scope: 'public' } as const;
 const one = { store, operation: 'o' };
 const queue = { queueName: 'q', connection: 'c' };
 
-export const httpHandler: HttpHandler = idempotentHttp(http, (request, context, run) => ({
+const httpHandler: HttpHandler = idempotentHttp(http, (request, context, run) => ({
   jsonBody: [request.method, context.functionName, run?.key],
 }));
-export const timerHandler: TimerHandler = singleton({ leases: storeLeases(store), name: 'n' }, (timer, _context, lease) => [
-  timer.isPastDue,
-  lease.token,
-]);
+const timerHandler: TimerHandler = singleton({ leases: storeLeases(store), name: 'n' }, (timer, _context, lease) => [timer.isPastDue, lease.token]);
 
-export function everyTrigger(): void {
+function everyTrigger(): void {
   app.http('h', { handler: idempotentHttp(http, async (request) => ({ jsonBody: await request.json() })) });
   app.get(
     'g',
@@ -74,14 +75,27 @@ export function everyTrigger(): void {
 }
 
 /** The value of the work is the value of the handler. */
-export const inferred: (order: Order, context: never) => Promise<{ taken: string }> = idempotent(
+const inferred: (order: Order, context: never) => Promise<{ taken: string }> = idempotent(
   { ...one, key: (order: Order) => order.id },
   async (order, _context, run: Run) => ({ taken: run.keyFor(order.id) }),
 );
 
-// @ts-expect-error: scope is a required choice
-idempotentHttp({ store, operation: 'o' }, () => ({}));
-// @ts-expect-error: a key is required
-idempotent({ store, operation: 'o' }, () => {});
-// @ts-expect-error: leases and a name are required
-singleton({ leases: storeLeases(store) }, () => {});
+describe('the types of the wrappers', () => {
+  it('fit every trigger of the library', () => {
+    everyTrigger();
+    expect(host.functions.size).toBe(14);
+    for (const { handler } of host.functions.values()) expect(handler).toHaveLength(2);
+    for (const handler of [httpHandler, timerHandler, inferred]) expect(handler).toHaveLength(2);
+  });
+
+  it('and the checks at run time refuse what is not chosen', () => {
+    // @ts-expect-error: scope is a required choice
+    expect(() => idempotentHttp({ store, operation: 'o' }, () => ({}))).toThrow('scope is missing');
+    // @ts-expect-error: a key is required
+    expect(() => idempotent({ store, operation: 'o' }, () => {})).toThrow('key is missing');
+    // @ts-expect-error: leases and a name are required
+    expect(() => singleton({ leases: storeLeases(store) }, () => {})).toThrow('name is missing');
+    // @ts-expect-error: a handler is required
+    expect(() => idempotent({ store, operation: 'o', key: () => 'k' })).toThrow('must be a function');
+  });
+});
