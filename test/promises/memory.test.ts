@@ -1,0 +1,4 @@
+import { promises } from '../support/promises.ts';
+import { memory } from '../support/stores.ts';
+
+promises(memory);

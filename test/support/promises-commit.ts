@@ -1,0 +1,113 @@
+import { describe, expect, it } from 'vitest';
+import type { RecordStore, WriteResult } from '../../src/core/ports.ts';
+import { type CommitRequest, RerunSafeError } from '../../src/index.ts';
+import type { Promised } from './promises.ts';
+import { gate, LONG_MS, SHORT_MS, until } from './promises-case.ts';
+
+const inDoubt = (): RerunSafeError => new RerunSafeError('WRITE_UNKNOWN', 'the answer was lost');
+
+/** Stands for a transaction: the record alone, on its condition. */
+const over =
+  (store: RecordStore) =>
+  ({ id, record, version }: CommitRequest): Promise<WriteResult> =>
+    version === undefined ? store.create(id, record) : store.replace(id, record, version);
+
+export function commitPromises({ fresh }: Promised): void {
+  describe('commit', () => {
+    it.concurrent('I1 I3 the commit is the completion: what the work returns or throws afterwards changes nothing', async () => {
+      const returned = fresh();
+      const returning = async (run: { commit(value: string, send: ReturnType<typeof over>): Promise<void> }): Promise<string> => {
+        await run.commit('committed', over(returned.direct));
+        return 'returned';
+      };
+      expect(await returned.run(returning)).toMatchObject({ value: 'committed', saved: true, replayed: false });
+      expect(await returned.run(() => 'again')).toMatchObject({ value: 'committed', replayed: true });
+
+      const thrown = fresh();
+      const throwing = async (run: { commit(value: string, send: ReturnType<typeof over>): Promise<void> }): Promise<string> => {
+        await run.commit('committed', over(thrown.direct));
+        throw new Error('afterwards');
+      };
+      expect(await thrown.run(throwing)).toMatchObject({ value: 'committed', saved: true });
+    });
+
+    it.concurrent.each([
+      ['said to be unknown', inDoubt],
+      ["the driver's own error", () => new Error('socket hang up')],
+    ])('I7 the answer of the transaction was lost (%s): committed, and sent once', async (_, failure) => {
+      const c = fresh();
+      let landed = 0;
+      const result = await c.run<string>(async (run) => {
+        await run.commit('committed', async (request) => {
+          const answer = await over(c.direct)(request);
+          if (!answer.ok) return answer;
+          landed += 1;
+          throw failure();
+        });
+        return 'returned';
+      });
+      expect(result).toMatchObject({ value: 'committed', saved: true });
+      expect(landed).toBe(1);
+    });
+
+    it.concurrent('I7 the version had been moved by a renewal without an answer: the commit finds the new one', async () => {
+      const c = fresh({ leaseMs: 3_000 });
+      c.plan.replace = () => 'lost-answer';
+      const versions: unknown[] = [];
+      const result = await c.run<string>(async (run) => {
+        await until('a renewal was sent', () => c.store.calls.some(({ operation, answer }) => operation === 'replace' && answer !== undefined));
+        await run.commit('committed', (request) => {
+          versions.push(request.version);
+          return over(c.direct)(request);
+        });
+        return 'returned';
+      });
+      expect(result).toMatchObject({ value: 'committed', saved: true, attempt: 1 });
+      expect(versions.length).toBeGreaterThan(1);
+      expect(new Set(versions).size).toBe(versions.length);
+    });
+
+    it.concurrent('I4 another owner has it: LEASE_LOST, and nothing was written', async () => {
+      const c = fresh({ leaseMs: SHORT_MS, renew: 'none' });
+      const resume = gate();
+      const answers: WriteResult[] = [];
+      const first = c.run<string>(async (run) => {
+        await resume.opened;
+        await run.commit('one', async (request) => {
+          const answer = await over(c.direct)(request);
+          answers.push(answer);
+          return answer;
+        });
+        return 'returned';
+      });
+      await c.lapse();
+      expect(await c.run(() => 'two', { leaseMs: LONG_MS })).toMatchObject({ value: 'two' });
+      const settled = await c.row();
+      resume.open();
+      await expect(first).rejects.toMatchObject({ code: 'LEASE_LOST' });
+      expect(answers.every((answer) => !answer.ok)).toBe(true);
+      expect(await c.row()).toBe(settled);
+    });
+
+    it.concurrent('I8 a transaction that is known to have failed goes to the work, which may go on', async () => {
+      const c = fresh();
+      const failure = new Error('a rule of the business');
+      const result = await c.run<string>(async (run) => {
+        const caught = await run.commit('committed', () => Promise.reject(failure)).catch((error: unknown) => error);
+        expect(caught).toBe(failure);
+        return 'returned';
+      });
+      expect(result).toMatchObject({ value: 'returned', saved: true });
+    });
+
+    it.concurrent('I8 a commit that stays in doubt is thrown, never guessed, and the record is left to lapse', async () => {
+      const c = fresh({ leaseMs: SHORT_MS });
+      const first = c.run<string>(async (run) => {
+        await run.commit('committed', () => Promise.reject(inDoubt()));
+        return 'returned';
+      });
+      await expect(first).rejects.toMatchObject({ code: 'WRITE_UNKNOWN' });
+      expect((await c.stands())?.record.state).toBe('running');
+    });
+  });
+}
