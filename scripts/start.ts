@@ -26,10 +26,10 @@ Pay, as often as you like; one charge:
 
 The same key with another amount is refused (422); without a key (400) and without a caller (401) too.
 
-Put an order on the queue, twice; one row:
+Put an order on the queue, twice; it is taken once, as you will see here:
   curl -i ${url}/admin/queues/orders -d '{"orderId":"order-1","customer":"me","amount":4200}'
 
-Run the nightly job by hand:
+Run the nightly job now:
   curl -i -X POST ${url}/admin/functions/nightly
 
 Stop with Ctrl-C.
@@ -55,8 +55,10 @@ async function start(): Promise<void> {
   const consume = async (): Promise<void> => {
     while (!stopping.signal.aborted) {
       const delivered = await deliverOne(host, 'orders', orders, 30).catch((error: unknown) => console.error('orders:', error));
-      if (delivered) await orders.deleteMessage(delivered.messageId, delivered.popReceipt).catch(() => {});
-      else await Promise.race([stopped, new Promise((resolve) => setTimeout(resolve, 500))]);
+      if (delivered) {
+        process.stdout.write(`orders: ${delivered.logs.join(', ') || 'taken before, nothing to do'}\n`);
+        await orders.deleteMessage(delivered.messageId, delivered.popReceipt).catch(() => {});
+      } else await Promise.race([stopped, new Promise((resolve) => setTimeout(resolve, 500))]);
     }
   };
   const consuming = consume();

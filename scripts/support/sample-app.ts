@@ -33,6 +33,8 @@ export interface Delivered {
   readonly messageId: string;
   readonly popReceipt: string;
   readonly dequeueCount: number;
+  /** What the function has logged. */
+  readonly logs: readonly string[];
 }
 
 /**
@@ -46,8 +48,8 @@ export async function deliverOne(host: FunctionsHost, name: string, queue: Queue
   if (message === undefined) return undefined;
   const { messageId, popReceipt, dequeueCount, messageText } = message;
   const text = Buffer.from(messageText, 'base64').toString();
-  await host.invoke(name, { string: text }, { id: { string: messageId }, dequeueCount: { json: String(dequeueCount) } });
-  return { messageId, popReceipt, dequeueCount };
+  const { logs } = await host.invoke(name, { string: text }, { id: { string: messageId }, dequeueCount: { json: String(dequeueCount) } });
+  return { messageId, popReceipt, dequeueCount, logs: logs.map((log) => log.text) };
 }
 
 /** As a producer writes it for the queue trigger, whose messages are base64 by default. */
