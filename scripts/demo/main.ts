@@ -11,7 +11,7 @@ import { buildStage, takeDown } from './stage.ts';
 import { paused, twoTimers } from './timers.ts';
 
 /** A scene that hangs must not hang whoever waits for the verdict. */
-const LIMIT_MS = 150_000;
+const LIMIT_MS = 120_000;
 
 async function play(report: Report, ends: (() => Promise<unknown>)[]): Promise<void> {
   const stage = await buildStage(ends);
