@@ -15,10 +15,17 @@ import { type FaultProxy, type ProxiedRequest, startFaultProxy } from './proxy.t
 
 export type WireOperation = 'create' | 'replace' | 'delete' | 'read';
 
+/** Whose client a store talks through. */
+export const WIRE_CLIENTS = ['a client of our own', 'a client with the defaults of the SDK', 'a client that never tries again'] as const;
+export type WireClient = (typeof WIRE_CLIENTS)[number];
+
 export interface Wire {
   readonly proxy: FaultProxy;
-  /** Over the same table as `store`; every request goes through the proxy. */
-  readonly clients: Readonly<Record<'a client of our own' | 'a client with the defaults of the SDK', RecordStore>>;
+  /**
+   * Over the same table as `store`; every request goes through the proxy. A new client each time: SDKs stop trying again where one client has seen too
+   * many failures.
+   */
+  open(client: WireClient): Required<Pick<RecordStore, 'close'>> & RecordStore;
   /** Whether a request is that operation on that record. */
   is(operation: WireOperation, id: string): (request: ProxiedRequest) => boolean;
 }
@@ -98,10 +105,12 @@ async function startTables(): Promise<StoreSubject> {
   process.env[setting] = at(proxy.url);
   const store = tableStore({ client: clientOf(azurite.connectionString) });
   await store.setUp();
-  const own = tableStore({ connection: setting, tableName });
   const wire: Wire = {
     proxy,
-    clients: { 'a client of our own': own, 'a client with the defaults of the SDK': tableStore({ client: clientOf(at(proxy.url)) }) },
+    open(client) {
+      if (client === 'a client of our own') return tableStore({ connection: setting, tableName });
+      return tableStore({ client: clientOf(at(proxy.url), tableName, client === 'a client that never tries again' ? 0 : undefined) });
+    },
     is: (operation, id) => (request) => request.method === TABLE_METHODS[operation] && concerns(request, id),
   };
   return {
@@ -112,7 +121,6 @@ async function startTables(): Promise<StoreSubject> {
     nowhere: () => tableStore({ client: clientOf(at('http://127.0.0.1:1'), tableName, 1) }),
     async stop() {
       delete process.env[setting];
-      await own.close();
       await proxy.stop();
       await azurite.stop();
     },
@@ -127,12 +135,14 @@ async function dynamodbSubject(emulator: Emulator): Promise<StoreSubject> {
   const plain = dynamodbStore({ client: emulator.client(), tableName });
   await plain.setUp?.();
   const shortened = (store: RecordStore): RecordStore => withUncertainty(store, DYNAMODB_UNCERTAINTY_MS);
-  const own = await ownClient(tableName, proxy.url);
+  const takeBack = setEnvironment(proxy.url);
   const wire: Wire = {
     proxy,
-    clients: {
-      'a client of our own': shortened(own),
-      'a client with the defaults of the SDK': shortened(dynamodbStore({ client: emulator.client({ endpoint: proxy.url }), tableName })),
+    open(client) {
+      const tries = client === 'a client that never tries again' ? { maxAttempts: 1 } : {};
+      const sdk = client === 'a client of our own' ? undefined : emulator.client({ endpoint: proxy.url, ...tries });
+      const store = dynamodbStore({ tableName, ...(sdk === undefined ? {} : { client: sdk }) });
+      return { ...shortened(store), close: async () => (sdk === undefined ? store.close?.() : sdk.destroy()) };
     },
     is: (operation, id) => (request) => dynamodbOperation(request) === operation && concerns(request, id),
   };
@@ -144,17 +154,17 @@ async function dynamodbSubject(emulator: Emulator): Promise<StoreSubject> {
     nowhere: () => dynamodbStore({ client: emulator.client({ endpoint: 'http://127.0.0.1:1', maxAttempts: 2 }), tableName }),
     ahead: (ms) => shortened(dynamodbStore({ client: emulator.client(), tableName, clock: { nowMs: () => Date.now() + ms } })),
     async stop() {
-      await own.close?.();
+      takeBack();
       await proxy.stop();
       await emulator.stop();
     },
   };
 }
 
-/** The environment is read once, when the client sends its first request. */
-async function ownClient(tableName: string, endpoint: string): Promise<RecordStore> {
+/** What a client of our own is made from. Nothing of the machine's own may decide a test. Returns what puts it back. */
+function setEnvironment(endpoint: string): () => void {
   const before = { ...process.env };
-  Object.assign(process.env, {
+  const ours = {
     AWS_ENDPOINT_URL_DYNAMODB: endpoint,
     AWS_REGION: 'eu-west-1',
     AWS_ACCESS_KEY_ID: 'local',
@@ -162,15 +172,14 @@ async function ownClient(tableName: string, endpoint: string): Promise<RecordSto
     AWS_EC2_METADATA_DISABLED: 'true',
     AWS_CONFIG_FILE: '/dev/null',
     AWS_SHARED_CREDENTIALS_FILE: '/dev/null',
-  });
-  try {
-    const store = dynamodbStore({ tableName });
-    await store.read(randomUUID());
-    return store;
-  } finally {
-    for (const name of Object.keys(process.env)) if (!(name in before)) delete process.env[name];
-    Object.assign(process.env, before);
-  }
+  };
+  Object.assign(process.env, ours);
+  return () => {
+    for (const name of Object.keys(ours)) {
+      if (before[name] === undefined) delete process.env[name];
+      else process.env[name] = before[name];
+    }
+  };
 }
 
 function dynamodbOperation({ headers, body }: ProxiedRequest): WireOperation | undefined {

@@ -1,0 +1,4 @@
+import { azureTables } from '../support/stores.ts';
+import { wireSuite } from './suite.ts';
+
+wireSuite(azureTables);
