@@ -16,8 +16,6 @@ export const handler = idempotentHttp(
     scope: (event: APIGatewayProxyEventV2WithJWTAuthorizer) => String(event.requestContext.authorizer.jwt.claims.sub ?? ''),
   },
   async (event, _context, run) => {
-    // Only a method that is not guarded comes without a run, and none is routed here.
-    if (run === undefined) return json(405, { error: 'POST only' });
     const payment = parsed(event.body);
     if (!isPayment(payment)) return json(400, { error: 'orderId, amount and currency are needed' });
     const charged = await charge(payment, run.keyFor('charge'), run.signal);

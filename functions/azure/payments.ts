@@ -21,8 +21,6 @@ app.http('payments', {
       leaseMs,
     },
     async (request, context, run) => {
-      // Only a method that is not guarded comes without a run, and none is routed here.
-      if (run === undefined) return { status: 405 };
       const payment: unknown = await request.json().catch(() => undefined);
       if (!isPayment(payment)) return { status: 400, jsonBody: { error: 'orderId, amount and currency are needed' } };
       const charged = await charge(payment, run.keyFor('charge'), run.signal);

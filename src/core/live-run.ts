@@ -10,7 +10,7 @@ import { isRerunSafeError, RerunSafeError, writeUnknown } from './errors.ts';
 import { fingerprintOf } from './fingerprint.ts';
 import { derivedKey } from './key.ts';
 import { invalidOptions, isName } from './options.ts';
-import type { Outcome } from './record.ts';
+import type { Outcome, RecordId } from './record.ts';
 import type { CommitRequest, Run, StepOptions } from './run.ts';
 import { runStep } from './step.ts';
 
@@ -53,7 +53,7 @@ export class LiveRun<T> implements Run<T> {
   }
 
   keyFor(name: string): string {
-    return keyFor(this.#facts, name);
+    return keyFor(this.#facts.id, name);
   }
 
   async step<S>(name: string, work: () => S | Promise<S>, options: StepOptions = {}): Promise<S> {
@@ -109,26 +109,34 @@ export function outcomeOf(value: unknown): Outcome {
   return encoding.ok ? { kind: 'value', value: encoding.encoded } : { kind: 'not-stored', reason: 'not-serializable' };
 }
 
-export function keyFor({ id }: CallFacts, name: string): string {
+function keyFor(id: RecordId, name: string): string {
   if (typeof name !== 'string' || name === '') throw invalidOptions('run.keyFor', ['the name must be a string that is not empty']);
   return derivedKey(id, name);
 }
 
-/** A run without a record: the store did not answer, and the user chose to go on; or guarding is switched off. */
-export function unguardedRun<T>(facts: CallFacts): Run<T> {
-  const signal = facts.signal ?? new AbortController().signal;
+/** What an unguarded run still knows. */
+export interface Unguarded {
+  readonly operation: string;
+  /** What derived keys are derived from. */
+  readonly id: RecordId;
+  readonly remainingMs: () => number;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** A run without a record: nothing was to be guarded, guarding is switched off, or the store did not answer and the user chose to go on. */
+export function unguardedRun<T>({ operation, id, remainingMs, signal = new AbortController().signal }: Unguarded): Run<T> {
   return {
-    key: derivedKey(facts.id, ''),
-    operation: facts.guard.operation,
+    key: derivedKey(id, ''),
+    operation,
     attempt: 1,
     token: undefined,
     fence: undefined,
     signal,
-    remainingMs: () => Math.max(0, facts.remainingMs()),
+    remainingMs: () => Math.max(0, remainingMs()),
     assertHeld: (minMs = 0) => {
-      if (facts.remainingMs() < minMs) throw new RerunSafeError('LEASE_LOST', `Less than ${minMs} ms are left to this invocation.`);
+      if (remainingMs() < minMs) throw new RerunSafeError('LEASE_LOST', `Less than ${minMs} ms are left to this invocation.`);
     },
-    keyFor: (name) => keyFor(facts, name),
+    keyFor: (name) => keyFor(id, name),
     step: async (_name, work) => work(),
     commit: async () => {
       throw new RerunSafeError('STORE_UNAVAILABLE', 'An unguarded run has no record to commit with.');

@@ -119,7 +119,7 @@ function factsOf(guard: Guard, call: Call, system: System): CallFacts {
 }
 
 async function unguarded<T>(facts: CallFacts, work: Work<T>): Promise<RunResult<T>> {
-  const run = unguardedRun<T>(facts);
+  const run = unguardedRun<T>({ ...facts, operation: facts.guard.operation });
   const value = await inRun(run as Run, () => work(run));
   return { kind: 'completed', value, replayed: false, saved: false, attempt: 1 };
 }

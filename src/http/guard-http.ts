@@ -6,8 +6,10 @@
  *
  * @module
  */
+import { randomUUID } from 'node:crypto';
 import { isRerunSafeError } from '../core/errors.ts';
 import type { Call, ThrowVerdict } from '../core/guard.ts';
+import { unguardedRun } from '../core/live-run.ts';
 import { invalidOptions } from '../core/options.ts';
 import { inRun, type Run } from '../core/run.ts';
 import { runGuarded, unwrap } from '../core/run-once.ts';
@@ -23,8 +25,8 @@ export { HttpNotKept, type HttpReply, type HttpRequestView } from './message.ts'
 export { type BoundHttp, bindHttp, HTTP_RULES, type HttpOptions } from './options.ts';
 
 export type HttpCall = Pick<Call, 'holder' | 'leaseMs' | 'remainingMs' | 'signal'>;
-/** `run` is undefined for a request that passes through unguarded. */
-export type HttpHandle = (run: Run<HttpReply> | undefined) => Promise<HttpReply>;
+/** `passed`: the request passes through; its run is unguarded, with derived keys that no other request has. */
+export type HttpHandle = (run: Run<HttpReply>, passed: boolean) => Promise<HttpReply>;
 
 /**
  * Answers always; throws only what the handler, or a function among the options, threw.
@@ -32,10 +34,11 @@ export type HttpHandle = (run: Run<HttpReply> | undefined) => Promise<HttpReply>
  * The handler's own reply comes back as the very object it returned.
  */
 export async function guardHttp<R>(bound: BoundHttp<R>, request: R, view: HttpRequestView, call: HttpCall, handle: HttpHandle): Promise<HttpReply> {
-  if (!bound.methods.has(view.method)) return handle(undefined);
+  const passThrough = (): Promise<HttpReply> => handle(ownRun(bound, call), true);
+  if (!bound.methods.has(view.method)) return passThrough();
   const refuse = (code: ProblemCode): HttpReply => problemReply(bound.problemBase, code);
   const key = await keyOf(bound, request, view);
-  if (key === 'none') return bound.required ? refuse('MISSING_KEY') : handle(undefined);
+  if (key === 'none') return bound.required ? refuse('MISSING_KEY') : passThrough();
   if (key === 'malformed') return refuse('MALFORMED_KEY');
   const scope = bound.scope === 'public' ? undefined : await bound.scope(request);
   if (bound.scope !== 'public' && isMissing(scope)) return refuse('MISSING_SCOPE');
@@ -86,7 +89,7 @@ class GuardedHandler<R> {
     });
     let reply: HttpReply;
     try {
-      reply = await inRun(handed as Run, () => this.#handle(handed));
+      reply = await inRun(handed as Run, () => this.#handle(handed, false));
     } catch (error) {
       this.#thrown = { error };
       throw error;
@@ -123,6 +126,10 @@ class GuardedHandler<R> {
       return 'unknown';
     }
   }
+}
+
+function ownRun<R>({ guard }: BoundHttp<R>, { remainingMs = () => Number.POSITIVE_INFINITY, signal }: HttpCall): Run<HttpReply> {
+  return unguardedRun({ operation: guard.operation, id: randomUUID(), remainingMs, signal });
 }
 
 const isMissing = (value: unknown): boolean => value === undefined || value === null || value === '';

@@ -41,7 +41,7 @@ describe.each(SHAPES)('HTTP in Lambda, %s', (_, make) => {
       runs += 1;
       const headers = { 'content-type': 'application/json', location: '/charges/1', 'x-request-id': 'trace' };
       const lines = make === restEvent || make === httpApiEvent ? { headers } : both(make, headers);
-      return { statusCode: 201, ...lines, body: JSON.stringify({ id: 'ch_1', attempt: run?.attempt }) };
+      return { statusCode: 201, ...lines, body: JSON.stringify({ id: 'ch_1', attempt: run.attempt }) };
     });
     const first = (await handler(make({ headers: JSON_HEADERS, body: '{"amount":1}' }), context)) as Record<string, unknown>;
     const again = (await handler(make({ headers: JSON_HEADERS, body: '{"amount":1}' }), context)) as Record<string, unknown>;
@@ -119,8 +119,8 @@ describe.each(SHAPES)('HTTP in Lambda, %s', (_, make) => {
       expect(await handler(make({ headers }), context)).toMatchObject({ statusCode: 400 });
   });
 
-  it('other methods pass through, without a run', async () => {
-    const handler = idempotentHttp(options(), async (_event: HttpEvent, _context, run) => ({ statusCode: 200, body: typeof run }));
+  it('other methods pass through, with a run that guards nothing', async () => {
+    const handler = idempotentHttp(options(), async (_event: HttpEvent, _context, run) => ({ statusCode: 200, body: typeof run.fence }));
     expect(await handler(make({ method: 'GET' }), context)).toEqual({ statusCode: 200, body: 'undefined' });
   });
 
@@ -158,7 +158,7 @@ describe('what a run can do in HTTP', () => {
     const handler = idempotentHttp({ ...options(), store }, async (_event, _context, run) => {
       const send = ({ id, record, version }: Parameters<Parameters<NonNullable<typeof run>['commit']>[1]>[0]) =>
         version === undefined ? store.create(id, record) : store.replace(id, record, version);
-      await run?.commit({ statusCode: 201, body: 'committed' }, send);
+      await run.commit({ statusCode: 201, body: 'committed' }, send);
       throw new Error('too late to matter');
     });
     expect(await handler(httpApiEvent({ headers: KEY }), context)).toMatchObject({ statusCode: 201, body: 'committed' });
@@ -236,7 +236,7 @@ describe('the request in Lambda', () => {
 
   it('the handler keeps its name and takes two parameters; it fits the types of the platform', () => {
     const handler = idempotentHttp(options(), async function charge(event, _context, run) {
-      return { statusCode: 200, body: `${event.rawPath}${run?.keyFor('x')}` };
+      return { statusCode: 200, body: `${event.rawPath}${run.keyFor('x')}` };
     });
     const v2: APIGatewayProxyHandlerV2 = handler;
     const alb: ALBHandler = idempotentHttp(options(), async (event: ALBEvent) => ({ statusCode: 200, body: event.path }));

@@ -18,7 +18,7 @@ const one = { store, operation: 'o' };
 const queue = { queueName: 'q', connection: 'c' };
 
 const httpHandler: HttpHandler = idempotentHttp(http, (request, context, run) => ({
-  jsonBody: [request.method, context.functionName, run?.key],
+  jsonBody: [request.method, context.functionName, run.key],
 }));
 const timerHandler: TimerHandler = singleton({ leases: storeLeases(store), name: 'n' }, (timer, _context, lease) => [timer.isPastDue, lease.token]);
 

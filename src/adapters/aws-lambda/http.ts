@@ -43,18 +43,18 @@ export interface LambdaHttpOptions<E>
  * (RFC 9457) in the same shape.
  *
  * Works for API Gateway REST (payload 1.0), HTTP API (2.0), function URLs and load balancers; the event says which. Without an annotation the event
- * is that of payload 2.0. `run` is undefined for a request that passes through unguarded (GET, or `required: false` and no key).
+ * is that of payload 2.0. A request that passes through (GET, or `required: false` and no key) has an unguarded run: no token, no fence, keys of its own.
  *
  * @throws RerunSafeError when built: `INVALID_OPTIONS`; when called: for an event that is no HTTP request, and whatever the handler throws, untouched.
  * @example
  * export const handler = idempotentHttp(
  *   { store, operation: 'payments/charge', scope: (event: APIGatewayProxyEventV2WithJWTAuthorizer) => String(event.requestContext.authorizer.jwt.claims.sub) },
- *   async (event, context, run) => ({ statusCode: 201, body: JSON.stringify(await charge(event.body, run?.keyFor('charge'))) }),
+ *   async (event, context, run) => ({ statusCode: 201, body: JSON.stringify(await charge(event.body, run.keyFor('charge'))) }),
  * );
  */
 export function idempotentHttp<E extends HttpEvent = APIGatewayProxyEventV2>(
   options: LambdaHttpOptions<E>,
-  handler: (event: E, context: Context, run: Run<HttpAnswer<E>> | undefined) => HttpAnswer<E> | Promise<HttpAnswer<E>>,
+  handler: (event: E, context: Context, run: Run<HttpAnswer<E>>) => HttpAnswer<E> | Promise<HttpAnswer<E>>,
 ): (event: E, context: Context) => Promise<HttpResult<E>> {
   checkOptions('idempotentHttp', options, { ...LAMBDA_RULES, ...HTTP_RULES }, ['store', 'operation', 'scope']);
   const { deadlineMarginMs = DEADLINE_MARGIN_MS, onUnknown, ...rest } = options;
@@ -65,14 +65,14 @@ export function idempotentHttp<E extends HttpEvent = APIGatewayProxyEventV2>(
       const { shape, view } = readRequest(event);
       // By identity, not by content: a first answer keeps what an HttpReply has no place for (statusDescription, its own spelling).
       const answers = new Map<HttpReply, unknown>();
-      const reply = await guardHttp(bound, event, view, timesOf(options, invocation), async (run) => {
-        if (run === undefined) {
+      const reply = await guardHttp(bound, event, view, timesOf(options, invocation), async (run, isPassed) => {
+        const handed = handOut<HttpAnswer<E>, HttpReply>(run, (answer) => replyFrom(shape, answer));
+        if (isPassed) {
           // Nothing is guarded: not a byte of it is looked at.
           const passed: HttpReply = { status: 200, headers: [], body: new Uint8Array() };
-          answers.set(passed, await handler(event, context, undefined));
+          answers.set(passed, await handler(event, context, handed));
           return passed;
         }
-        const handed = handOut<HttpAnswer<E>, HttpReply>(run, (answer) => replyFrom(shape, answer));
         const answer = await inRun(handed as Run, () => handler(event, context, handed));
         const made = replyFrom(shape, answer);
         answers.set(made, answer);

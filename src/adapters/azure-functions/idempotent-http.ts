@@ -16,11 +16,11 @@ import { holderOf } from './trigger.ts';
 /** See {@link HttpOptions}. `scope` is required: a function of the request, or `'public'`. */
 export type IdempotentHttpOptions = HttpOptions<HttpRequest, HttpResponseInit>;
 
-/** The guarded handler. `run` is undefined where nothing is guarded: other methods, and requests without a key when `required` is false. */
+/** The guarded handler. Where nothing is guarded (other methods, requests without a key when `required` is false) `run` has no token and no fence. */
 export type IdempotentHttpHandler = (
   request: HttpRequest,
   context: InvocationContext,
-  run: Run<HttpResponseInit | HttpResponse> | undefined,
+  run: Run<HttpResponseInit | HttpResponse>,
 ) => HttpResponseInit | HttpResponse | Promise<HttpResponseInit | HttpResponse>;
 
 /** What to register: assignable to `HttpHandler`. */
@@ -40,7 +40,7 @@ export type GuardedHttpHandler = (request: HttpRequest, context: InvocationConte
  *   methods: ['POST'],
  *   handler: idempotentHttp({ store, operation: 'payments/charge', scope: (request) => tenantOf(request) }, async (request, context, run) => ({
  *     status: 201,
- *     jsonBody: await charge(await request.json(), run?.keyFor('charge')),
+ *     jsonBody: await charge(await request.json(), run.keyFor('charge')),
  *   })),
  * });
  */
@@ -49,12 +49,12 @@ export function idempotentHttp(options: IdempotentHttpOptions, handler: Idempote
   const bound = bindHttp<HttpRequest>('idempotentHttp', { ...rest, ...asking(options) } as HttpOptions<HttpRequest>);
   return named(handler, async (request: HttpRequest, context: InvocationContext) => {
     let passed: { readonly result: HttpResponseInit | HttpResponse } | undefined;
-    const reply = await guardHttp(bound, request, await viewOf(bound, request), { holder: holderOf(context) }, async (run) => {
-      if (run === undefined) {
-        passed = { result: await handler(request, context, undefined) };
+    const reply = await guardHttp(bound, request, await viewOf(bound, request), { holder: holderOf(context) }, async (run, isPassed) => {
+      const handed = handOut<HttpResponseInit | HttpResponse, HttpReply>(run, (value) => replyFrom(value, context));
+      if (isPassed) {
+        passed = { result: await handler(request, context, handed) };
         return PASSED;
       }
-      const handed = handOut<HttpResponseInit | HttpResponse, HttpReply>(run, (value) => replyFrom(value, context));
       return replyFrom(await inRun(handed as Run, () => handler(request, context, handed)), context);
     });
     // Nothing is guarded: not a byte of it is touched.
