@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RecordStore } from '../../src/core/ports.ts';
 import { type Run, type RunOnceOptions, storeLeases, tryAcquire, tryRunOnce } from '../../src/index.ts';
-import { azureTables, dynamodbs, type StoreSubject, type Wire } from '../support/stores.ts';
+import { type StoreSubject, subjects, type Wire } from '../support/stores.ts';
 
 /** What each case costs in requests. `read`: what a refused write costs on top where it does not bring the record that stands there. */
 const CASES = [
@@ -35,7 +35,7 @@ const expected = (read: 0 | 1): Readonly<Record<CaseName, number>> => ({
 });
 
 const table: Record<string, Record<string, number>> = {};
-const kinds = [azureTables, ...(await dynamodbs())];
+const kinds = (await subjects()).filter(({ remote }) => remote);
 
 afterAll(() => {
   const rows = CASES.map((name) => [name, ...kinds.map((kind) => table[kind.name]?.[name] ?? '?')]);
