@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { WriteResult } from '../../src/core/ports.ts';
 import { type RunOnceOptions, storeLeases, tryAcquire, tryRunOnce } from '../../src/index.ts';
@@ -24,6 +25,18 @@ export function wireSuite({ name, start }: SubjectKind): void {
     it.concurrent.each(Object.entries(OPERATIONS))('I7 I8 %s', (_, test) => through(test));
     it.concurrent.each(Object.entries(RUNS))('I1 I3 I7 %s', (_, test) => through(test));
     it.concurrent.each(Object.entries(LEASES))('I7 %s', (_, test) => through(test));
+
+    // A client that was passed in stays its owner's to close.
+    if (client !== 'a client of our own') return;
+    it('I12 a store that is closed leaves no socket behind', async () => {
+      const sockets = (): number => process.getActiveResourcesInfo().filter((resource) => resource === 'TCPSocketWrap').length;
+      const before = sockets();
+      const store = subject.wire?.open(client);
+      await Promise.all(Array.from({ length: 10 }, () => store?.read(randomUUID())));
+      expect(sockets()).toBeGreaterThan(before);
+      await store?.close();
+      await until('all are closed', () => sockets() <= before, 5_000);
+    });
   });
 }
 
