@@ -128,8 +128,8 @@ describe('what is no refusal of this request', () => {
         throw new Error('before the charge');
       });
     await expect(send()).rejects.toThrow('before the charge');
-    const again = await send();
-    expect([again.status, textOf(again)]).not.toEqual([409, expect.stringContaining('was done')]);
+    const again = await send().catch(() => undefined);
+    expect(again === undefined ? '' : textOf(again)).not.toContain('It was done once');
   });
 });
 
