@@ -15,8 +15,9 @@ export type { LeaseEvent, LeaseEventName, RunEvent, RunEventName } from './core/
 export type { GuardOptions, RunOnceOptions, ThrowVerdict, UnknownAnswer } from './core/guard.ts';
 export type { Key, KeyPart } from './core/key.ts';
 export { type Lease, type LeaseOptions, type LeaseResult, type NotAcquired, type TryAcquired, tryAcquire, withLease } from './core/lease.ts';
+export { forgetRun, type PersonResult, type RunOf, resolveRun } from './core/person.ts';
 export type * from './core/ports.ts';
-export type { Outcome, Owner, RecordId, RecordToWrite, State, StoredRecord, StoredStep, Version } from './core/record.ts';
+export type { BlockedWhy, Outcome, Owner, RecordId, RecordToWrite, State, StoredRecord, StoredStep, Version } from './core/record.ts';
 export { type CommitRequest, currentRun, type Run, type StepOptions } from './core/run.ts';
 export { type RunResult, runOnce, tryRunOnce, type Work } from './core/run-once.ts';
 export { storeLeases } from './core/store-leases.ts';

@@ -69,6 +69,11 @@ export class Attempt {
     if (guard.renew === 'auto') this.#renewal = new Renewal(system, this.lifetime, leaseMs, (stop) => this.#renewOnce(stop));
   }
 
+  /** A final write was sent: nothing can be kept any more. */
+  get over(): boolean {
+    return this.#final;
+  }
+
   get steps(): NonNullable<RecordToWrite['steps']> {
     return this.#record.steps ?? {};
   }
@@ -151,7 +156,7 @@ export class Attempt {
       return this.#move(
         {
           kind: 'give-up',
-          change: (standing) => ({ ...standing, state: 'blocked', owner, token: standing.token + 1 }),
+          change: (standing) => ({ ...standing, state: 'blocked', blockedWhy: 'unknown', owner, token: standing.token + 1 }),
           keepTrying: () => !this.lifetime.lost,
         },
         true,

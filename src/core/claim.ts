@@ -8,7 +8,7 @@ import { type BeginDecision, type Claim, decide } from './decide.ts';
 import { isRerunSafeError, RerunSafeError, storeMisconfigured, storeUnavailable, writeUnknown } from './errors.ts';
 import type { Guard } from './guard.ts';
 import type { Stored, System, WriteResult } from './ports.ts';
-import type { Outcome, Owner, RecordId, RecordToWrite, Version } from './record.ts';
+import type { BlockedWhy, Outcome, Owner, RecordId, RecordToWrite, Version } from './record.ts';
 import { elapsedMs, type Instant, instant, ownRemainingMs, pause } from './system.ts';
 import { nextObservation, pauseBeforeMs } from './waits.ts';
 
@@ -40,7 +40,7 @@ export type ClaimResult =
   | { readonly kind: 'replay'; readonly outcome: Outcome; readonly attempt: number; readonly waited: boolean }
   | { readonly kind: 'in-flight'; readonly retryAfterMs: number }
   | { readonly kind: 'key-reused' }
-  | { readonly kind: 'blocked'; readonly now: boolean };
+  | { readonly kind: 'blocked'; readonly why: BlockedWhy; readonly attempt: number };
 
 /** A claim that is refused, given back or overtaken is decided anew at most so often. */
 const MOST_ROUNDS = 50;
@@ -87,11 +87,11 @@ export class Claimer {
         const held = await this.#tryClaim(decision);
         if (held !== undefined) return this.#claimed(held);
       } else if (decision.kind === 'block') {
-        if (await this.#tryBlock(decision)) return { kind: 'blocked', now: true };
+        if (await this.#tryBlock(decision)) return { kind: 'blocked', why: decision.why, attempt: decision.over.record.attempt };
       } else if (decision.kind === 'replay') {
         return { ...decision, waited: waits > 0 };
       } else {
-        return decision.kind === 'blocked' ? { kind: 'blocked', now: false } : decision;
+        return decision;
       }
     }
     throw storeUnavailable(`${guard.operation}: the record changed under each of ${MOST_ROUNDS} claims`, this.#doubt);
@@ -127,6 +127,7 @@ export class Claimer {
     const record: RecordToWrite = {
       ...over.record,
       state: 'blocked',
+      blockedWhy: decision.why,
       owner: this.#facts.system.nonce(),
       token: decision.token,
       revision: this.#facts.system.nonce(),

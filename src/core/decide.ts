@@ -5,7 +5,7 @@
  */
 import { fingerprintsDiffer } from './fingerprint.ts';
 import type { Stored } from './ports.ts';
-import { isExpired, isLapsed, type Outcome, type Owner, type StoredStep } from './record.ts';
+import { type BlockedWhy, isExpired, isLapsed, type Outcome, type Owner, type StoredStep } from './record.ts';
 
 /** A new caller wants to run. */
 export interface BeginIntent {
@@ -22,6 +22,14 @@ export interface MoveIntent {
   readonly kind: 'renew' | 'step' | 'complete' | 'give-up';
   readonly owner: Owner;
   readonly fingerprint: string | undefined;
+}
+
+/** A person's word, where no call can decide. */
+export interface PersonIntent {
+  /** `resolve`: say what became of a run that is blocked or lapsed. `forget`: as if it had never been. */
+  readonly kind: 'resolve' | 'forget';
+  /** Also over a run that is still going on: it is fenced, but its work may go on (the named exception to I6). */
+  readonly force: boolean;
 }
 
 export interface ClockFacts {
@@ -50,9 +58,9 @@ export type BeginDecision =
   | { readonly kind: 'replay'; readonly outcome: Outcome; readonly attempt: number }
   | { readonly kind: 'key-reused' }
   | { readonly kind: 'in-flight'; readonly retryAfterMs: number }
-  | { readonly kind: 'blocked' }
+  | { readonly kind: 'blocked'; readonly why: BlockedWhy; readonly attempt: number }
   /** Write `blocked` over it first (new owner, this token), then refuse. */
-  | { readonly kind: 'block'; readonly over: Stored; readonly token: number; readonly why: 'unknown' | 'attempts' };
+  | { readonly kind: 'block'; readonly over: Stored; readonly token: number; readonly why: BlockedWhy };
 
 export type MoveDecision =
   /** Put the own change on this record, and write it over this version. */
@@ -65,10 +73,23 @@ export type MoveDecision =
   | { readonly kind: 'done' }
   | { readonly kind: 'lost' };
 
+export type PersonDecision =
+  | { readonly kind: 'write'; readonly over: Stored; readonly token: number }
+  | { readonly kind: 'absent' }
+  | { readonly kind: 'running'; readonly retryAfterMs: number }
+  /** Nothing to resolve: it has an outcome, or may run again anyway. */
+  | { readonly kind: 'not-needed' };
+
 export function decide(standing: Stored | undefined, intent: BeginIntent, facts: ClockFacts): BeginDecision;
 export function decide(standing: Stored | undefined, intent: MoveIntent, facts: ClockFacts): MoveDecision;
-export function decide(standing: Stored | undefined, intent: BeginIntent | MoveIntent, facts: ClockFacts): BeginDecision | MoveDecision {
-  return intent.kind === 'begin' ? begin(standing, intent, facts) : move(standing, intent);
+export function decide(standing: Stored | undefined, intent: PersonIntent, facts: ClockFacts): PersonDecision;
+export function decide(
+  standing: Stored | undefined,
+  intent: BeginIntent | MoveIntent | PersonIntent,
+  facts: ClockFacts,
+): BeginDecision | MoveDecision | PersonDecision {
+  if (intent.kind === 'begin') return begin(standing, intent, facts);
+  return 'force' in intent ? person(standing, intent, facts) : move(standing, intent);
 }
 
 function begin(standing: Stored | undefined, intent: BeginIntent, { nowMs, uncertaintyMs }: ClockFacts): BeginDecision {
@@ -81,7 +102,7 @@ function begin(standing: Stored | undefined, intent: BeginIntent, { nowMs, uncer
   if (isExpired(record, ageMs, uncertaintyMs)) return { ...fresh, token };
   if (fingerprintsDiffer(record.fingerprint, intent.fingerprint)) return { kind: 'key-reused' };
   if (record.state === 'completed') return { kind: 'replay', outcome: record.outcome ?? NO_OUTCOME, attempt: record.attempt };
-  if (record.state === 'blocked') return { kind: 'blocked' };
+  if (record.state === 'blocked') return { kind: 'blocked', why: record.blockedWhy ?? 'unknown', attempt: record.attempt };
   const lapsed = isLapsed(record, ageMs, uncertaintyMs);
   if (record.state === 'running' && !lapsed) return { kind: 'in-flight', retryAfterMs: retryAfter(standing, uncertaintyMs) };
   if (lapsed && intent.onUnknown === 'block') return { kind: 'block', over: standing, token, why: 'unknown' };
@@ -110,6 +131,15 @@ function move(standing: Stored | undefined, intent: MoveIntent): MoveDecision {
     return { kind: 'adopt', outcome: record.outcome ?? NO_OUTCOME, attempt: record.attempt };
   }
   return { kind: 'lost' };
+}
+
+function person(standing: Stored | undefined, intent: PersonIntent, { nowMs, uncertaintyMs }: ClockFacts): PersonDecision {
+  if (standing === undefined || isExpired(standing.record, standing.ageMs, uncertaintyMs)) return { kind: 'absent' };
+  const { record, ageMs } = standing;
+  const alive = record.state === 'running' && !isLapsed(record, ageMs, uncertaintyMs);
+  if (alive && !intent.force) return { kind: 'running', retryAfterMs: retryAfter(standing, uncertaintyMs) };
+  if (intent.kind === 'resolve' && (record.state === 'completed' || record.state === 'released')) return { kind: 'not-needed' };
+  return { kind: 'write', over: standing, token: Math.max(record.token + 1, nowMs) };
 }
 
 const NO_OUTCOME: Outcome = { kind: 'not-stored', reason: 'not-serializable' };

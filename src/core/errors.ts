@@ -104,9 +104,18 @@ function hasBrand(value: unknown, brand: symbol): boolean {
   return typeof value === 'object' && value !== null && (value as Record<symbol, unknown>)[brand] === true;
 }
 
+/** The first line of what the network said: "ECONNREFUSED 127.0.0.1:10002" is what a person looks for. */
+function because(cause: unknown): string {
+  const line = cause instanceof Error ? (cause.message.split('\n', 1)[0] as string).slice(0, 200) : '';
+  return line === '' ? '' : `: ${line}`;
+}
+
 /** The store could not be reached or asked to slow down; the request did *not* take effect. */
 export const storeUnavailable = (what: string, cause: unknown, retryAfterMs?: number): RerunSafeError =>
-  new RerunSafeError('STORE_UNAVAILABLE', `The store did not take the request (${what}). Nothing was changed; try again.`, { cause, retryAfterMs });
+  new RerunSafeError('STORE_UNAVAILABLE', `The store did not take the request (${what}${because(cause)}). Nothing was changed; try again.`, {
+    cause,
+    retryAfterMs,
+  });
 
 /** A missing table, a refused credential, a row that is not ours: a person has to act. */
 export const storeMisconfigured = (what: string, cause?: unknown): RerunSafeError =>

@@ -31,6 +31,8 @@ export interface RunEvent {
   readonly attempt?: number;
   readonly token?: number;
   readonly error?: unknown;
+  /** With `completed`: the value could not be kept; later callers get `RESULT_NOT_STORED`. */
+  readonly notKept?: 'too-large' | 'not-serializable';
 }
 
 export type LeaseEventName = 'acquired' | 'skipped' | 'renewed' | 'lost' | 'released';

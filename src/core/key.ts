@@ -15,33 +15,46 @@ export type KeyPart = string | number | bigint;
 export type Key = KeyPart | readonly KeyPart[];
 
 /**
- * @throws RerunSafeError `MISSING_KEY` for undefined, null, '' or an empty array (also inside); `INVALID_OPTIONS` for unsafe numbers, objects
- * and ill-formed strings.
+ * @throws RerunSafeError `MISSING_KEY` for undefined, null, '' or an empty array (also inside), and for the texts `undefined`, `null`, `NaN` and
+ * `[object Object]`; `INVALID_OPTIONS` for unsafe numbers, objects and ill-formed strings.
  */
-export const keyParts = (key: unknown): string[] => partsOf(key, 'key', () => new RerunSafeError('MISSING_KEY', MISSING));
+export const keyParts = (key: unknown, operation = 'key'): string[] =>
+  partsOf(
+    key,
+    operation,
+    'key',
+    (what) => new RerunSafeError('MISSING_KEY', `${operation}: the idempotency key ${what}. Nothing was run.`, { facts: { operation } }),
+  );
 
 /** @throws RerunSafeError `MISSING_SCOPE`, and `INVALID_OPTIONS` as {@link keyParts}. `undefined` is no scope: []. */
-export const scopeParts = (scope: unknown): string[] =>
+export const scopeParts = (scope: unknown, operation = 'scope'): string[] =>
   scope === undefined
     ? []
     : partsOf(
         scope,
+        operation,
         'scope',
-        () => new RerunSafeError('MISSING_SCOPE', 'The scope is empty; records are never shared by accident. Nothing was run.'),
+        (what) =>
+          new RerunSafeError('MISSING_SCOPE', `${operation}: the scope ${what}; records are never shared by accident. Nothing was run.`, {
+            facts: { operation },
+          }),
       );
 
-const MISSING = 'The idempotency key is missing (undefined, null or an empty string). Nothing was run.';
+/** What `String(…)` makes of a claim or a field that is not there: all who lack it would share one key. */
+const NOTHINGS: ReadonlySet<unknown> = new Set(['undefined', 'null', 'NaN', '[object Object]']);
 
-function partsOf(value: unknown, what: string, missing: () => RerunSafeError): string[] {
+function partsOf(value: unknown, operation: string, what: string, missing: (what: string) => RerunSafeError): string[] {
   const parts: readonly unknown[] = Array.isArray(value) ? value : [value];
-  if (parts.length === 0) throw missing();
+  if (parts.length === 0) throw missing('is an empty array');
   return parts.map((part) => {
-    if (part === undefined || part === null || part === '') throw missing();
+    if (part === undefined || part === null || part === '') throw missing(`is missing (${part === '' ? 'an empty string' : String(part)})`);
+    if (NOTHINGS.has(part)) throw missing(`is the text "${part}", which is what is left of a value that was not there`);
     if (typeof part === 'bigint') return part.toString();
     if (typeof part === 'number' && Number.isFinite(part) && Math.abs(part) <= Number.MAX_SAFE_INTEGER) return String(part === 0 ? 0 : part);
     // A lone surrogate becomes U+FFFD in UTF-8: two keys would be one.
     if (typeof part === 'string' && !/\p{Surrogate}/u.test(part)) return part;
-    throw invalidOptions(what, [`a part of the ${what} must be a well-formed string, a safe number or a bigint, not ${typeof part}`]);
+    const given = typeof part === 'number' ? String(part) : typeof part === 'string' ? 'one with a lone surrogate' : `a value of type ${typeof part}`;
+    throw invalidOptions(operation, [`a part of the ${what} must be a well-formed string, a safe number or a bigint, not ${given}`]);
   });
 }
 

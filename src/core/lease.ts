@@ -8,7 +8,7 @@
 import { Acquisition } from './acquisition.ts';
 import { tellLease } from './events.ts';
 import { DEFAULT_LEASE_MS, MAX_WAIT_MS } from './guard.ts';
-import { checkOptions, invalidOptions, isFunction, isInteger, isName, isOneOf, type Rules } from './options.ts';
+import { checkOptions, has, invalidOptions, isFunction, isInteger, isName, isOneOf, type Rules } from './options.ts';
 import type { Fence, LeaseProvider, System } from './ports.ts';
 import { realSystem } from './system.ts';
 
@@ -77,13 +77,17 @@ export type LeaseResult<T> = { readonly kind: 'done'; readonly value: T } | NotA
  * @throws RerunSafeError `INVALID_OPTIONS`, `STORE_UNAVAILABLE`, `STORE_MISCONFIGURED`, `WRITE_UNKNOWN`.
  */
 export async function tryAcquire(leases: LeaseProvider, name: string, options: LeaseOptions = {}, system: System = realSystem): Promise<TryAcquired> {
-  checkOptions('tryAcquire', options, LEASE_RULES);
-  const wrong = isName(512)(name);
-  if (wrong !== undefined) throw invalidOptions('tryAcquire', [`the name ${wrong}`]);
+  return acquire('tryAcquire', leases, name, options, system);
+}
+
+async function acquire(what: string, leases: LeaseProvider, name: string, options: LeaseOptions, system: System): Promise<TryAcquired> {
+  checkOptions(what, options, LEASE_RULES);
+  const wrong = PROVIDER(leases) ?? isName(512)(name);
+  if (wrong !== undefined) throw invalidOptions(what, [`the ${PROVIDER(leases) === undefined ? 'name' : 'first argument'} ${wrong}`]);
   const { minLeaseMs, maxLeaseMs } = leases.limits;
   const leaseMs = options.leaseMs ?? Math.min(DEFAULT_LEASE_MS, maxLeaseMs);
   if (leaseMs < minLeaseMs || leaseMs > maxLeaseMs) {
-    throw invalidOptions('tryAcquire', [`leaseMs must be from ${minLeaseMs} to ${maxLeaseMs} for ${leases.name}`]);
+    throw invalidOptions(what, [`leaseMs must be from ${minLeaseMs} to ${maxLeaseMs} for ${leases.name}`]);
   }
   const got = await new Acquisition(leases, name, leaseMs, options, system).acquire();
   if (got.kind === 'acquired') tellLease({ event: 'acquired', name, provider: leases.name, token: got.lease.token, ...slotOf(options) });
@@ -102,7 +106,8 @@ export async function withLease<T>(
   work: (lease: Lease) => T | Promise<T>,
   system: System = realSystem,
 ): Promise<LeaseResult<T>> {
-  const got = await tryAcquire(leases, name, options, system);
+  if (typeof work !== 'function') throw invalidOptions('withLease', ['the work must be a function']);
+  const got = await acquire('withLease', leases, name, options, system);
   if (got.kind !== 'acquired') return got;
   let succeeded = false;
   try {
@@ -113,5 +118,8 @@ export async function withLease<T>(
     await got.lease.release({ slotDone: succeeded });
   }
 }
+
+/** A record store is no lease provider; `storeLeases(store)` makes one of it. */
+const PROVIDER = has('acquire', 'renew', 'release');
 
 const slotOf = ({ slot }: LeaseOptions): { slot?: number } => (slot === undefined ? {} : { slot });

@@ -56,7 +56,11 @@ export class LiveRun<T> implements Run<T> {
     return keyFor(this.#facts.id, name);
   }
 
-  async step<S>(name: string, work: () => S | Promise<S>, options: StepOptions = {}): Promise<S> {
+  step<S>(name: string, work: () => S | Promise<S>, options: StepOptions = {}): Promise<S> {
+    return told(this.#step(name, work, options));
+  }
+
+  async #step<S>(name: string, work: () => S | Promise<S>, options: StepOptions): Promise<S> {
     const wrong = isName(200)(name);
     if (wrong !== undefined) throw invalidOptions('run.step', [`the name ${wrong}`]);
     if (this.#stepNames.has(name)) {
@@ -72,7 +76,7 @@ export class LiveRun<T> implements Run<T> {
   }
 
   commit(value: T, send: (request: CommitRequest) => ReturnType<Parameters<Attempt['commit']>[1]>): Promise<void> {
-    const committing = this.#commit(value, send);
+    const committing = told(this.#commit(value, send));
     this.#committing = committing.catch(() => {});
     return committing;
   }
@@ -102,6 +106,12 @@ export class LiveRun<T> implements Run<T> {
     this.#owner.lifetime.lose('somebody else took it over');
     throw this.#owner.lifetime.lossError();
   }
+}
+
+/** Whoever awaits it is told; a step or a commit that nobody awaits must not end the process. */
+export function told<R>(promise: Promise<R>): Promise<R> {
+  promise.catch(() => {});
+  return promise;
 }
 
 export function outcomeOf(value: unknown): Outcome {

@@ -18,22 +18,25 @@ export function checkOptions(what: string, given: unknown, rules: Rules, require
   if (typeof given !== 'object' || given === null || Array.isArray(given)) throw invalidOptions(what, ['the options must be an object']);
   const options = given as Record<string, unknown>;
   const problems: string[] = [];
+  let unknown = false;
   for (const name of required) {
     if (options[name] === undefined) problems.push(`${name} is missing`);
   }
   for (const [name, value] of Object.entries(options)) {
     const rule = Object.hasOwn(rules, name) ? rules[name] : undefined;
-    if (rule === undefined) problems.push(`${name} is not an option (known: ${Object.keys(rules).join(', ')})`);
-    else if (value !== undefined) {
+    if (rule === undefined) {
+      unknown = true;
+      problems.push(`${name} is not an option`);
+    } else if (value !== undefined) {
       const wrong = rule(value);
       if (wrong !== undefined) problems.push(`${name} ${wrong}`);
     }
   }
-  if (problems.length > 0) throw invalidOptions(what, problems);
+  if (problems.length > 0) throw invalidOptions(what, problems, unknown ? ` The options are ${Object.keys(rules).join(', ')}.` : '');
 }
 
-export const invalidOptions = (what: string, problems: readonly string[]): RerunSafeError =>
-  new RerunSafeError('INVALID_OPTIONS', `${what}: ${problems.join('; ')}.`, { facts: { problems } });
+export const invalidOptions = (what: string, problems: readonly string[], hint = ''): RerunSafeError =>
+  new RerunSafeError('INVALID_OPTIONS', `${what}: ${problems.join('; ')}.${hint}`, { facts: { problems } });
 
 export const anything: Rule = () => undefined;
 export const isFunction: Rule = (value) => (typeof value === 'function' ? undefined : 'must be a function');

@@ -8,10 +8,10 @@ import type { CallFacts, Held } from './claim.ts';
 import { decode } from './codec.ts';
 import { errorOutcome } from './error-outcome.ts';
 import { isNotDoneError, isPermanentError, PermanentError, RerunSafeError } from './errors.ts';
-import type { RunEventName } from './events.ts';
+import type { RunEvent, RunEventName } from './events.ts';
 import type { Guard, ThrowVerdict } from './guard.ts';
 import { LiveRun, outcomeOf } from './live-run.ts';
-import type { Outcome } from './record.ts';
+import type { BlockedWhy, Outcome, RecordId } from './record.ts';
 import { inRun, type Run } from './run.ts';
 
 export type RunResult<T> =
@@ -21,15 +21,24 @@ export type RunResult<T> =
   | { readonly kind: 'failed'; readonly error: unknown; readonly replayed: boolean }
   | { readonly kind: 'in-flight'; readonly retryAfterMs: number }
   | { readonly kind: 'key-reused' }
-  | { readonly kind: 'blocked' };
+  /** `why`: an earlier attempt ended with no outcome, or too many were made. See `resolveRun` and `forgetRun`. */
+  | { readonly kind: 'blocked'; readonly id: RecordId; readonly why: BlockedWhy; readonly attempt: number };
 
 /** `run` does not depend on `T`, so that `T` is inferred from what the work returns. */
+type NotKept = NonNullable<RunEvent['notKept']>;
+
+const NOT_KEPT: Readonly<Record<NotKept, string>> = {
+  'too-large': 'it is larger than the store takes: return a reference to it',
+  'not-serializable': 'it would not come back as it is: return plain data, no functions, promises or class instances',
+};
+
 export type Work<T> = (run: Run) => T | Promise<T>;
 
 export class Owned<T> {
   readonly #guard: Guard<T>;
   readonly #signal: AbortSignal | undefined;
-  readonly #tell: (event: RunEventName, error?: unknown) => void;
+  readonly #id: RecordId;
+  readonly #tell: (event: RunEventName, error?: unknown, notKept?: NotKept) => void;
   readonly #attempt: Attempt;
   readonly #run: LiveRun<T>;
 
@@ -37,12 +46,14 @@ export class Owned<T> {
     facts: CallFacts,
     held: Held,
     guard: Guard<T>,
-    tell: (event: RunEventName, more: { attempt: number; token: number; error?: unknown }) => void,
+    tell: (event: RunEventName, more: Pick<RunEvent, 'attempt' | 'token' | 'error' | 'notKept'>) => void,
   ) {
     this.#guard = guard;
     this.#signal = facts.signal;
+    this.#id = facts.id;
     const { attempt, token } = held.record;
-    this.#tell = (event, error) => tell(event, { attempt, token, ...(error === undefined ? {} : { error }) });
+    this.#tell = (event, error, notKept) =>
+      tell(event, { attempt, token, ...(error === undefined ? {} : { error }), ...(notKept === undefined ? {} : { notKept }) });
     this.#attempt = new Attempt(facts, held, (error) => this.#tell('lease-lost', error));
     this.#run = new LiveRun<T>(facts, this.#attempt);
   }
@@ -80,7 +91,7 @@ export class Owned<T> {
     if (answer === 'block') {
       await this.#attempt.block();
       this.#tell('blocked');
-      return { kind: 'blocked' };
+      return { kind: 'blocked', id: this.#id, why: 'unknown', attempt: this.#attempt.attempt };
     }
     if (typeof answer === 'object' && answer !== null && 'done' in answer) return this.#complete(answer.done);
     await this.#attempt.giveUp('unknown');
@@ -110,11 +121,15 @@ export class Owned<T> {
   }
 
   async #complete(value: T): Promise<RunResult<T>> {
-    let result = await this.#attempt.complete(outcomeOf(value));
-    if (result.kind === 'too-large') result = await this.#attempt.complete({ kind: 'not-stored', reason: 'too-large' });
+    let outcome = outcomeOf(value);
+    let result = await this.#attempt.complete(outcome);
+    if (result.kind === 'too-large') {
+      outcome = { kind: 'not-stored', reason: 'too-large' };
+      result = await this.#attempt.complete(outcome);
+    }
     if (result.kind === 'written') {
       if (result.vanished) this.#tell('record-vanished');
-      this.#tell('completed');
+      this.#tell('completed', undefined, outcome.kind === 'not-stored' ? outcome.reason : undefined);
       return this.#completed(value, true);
     }
     if (result.kind === 'no-answer' || result.kind === 'too-large') return this.#notSaved(value, result);
@@ -158,6 +173,12 @@ export class Owned<T> {
     try {
       const chosen = onThrow?.(thrown);
       if (chosen === 'release' || chosen === 'remember' || chosen === 'unknown') return chosen;
+      if (chosen !== undefined) {
+        process.emitWarning("onThrow must answer 'release', 'remember', 'unknown' or undefined, at once. The attempt is taken for unknown.", {
+          code: 'RERUNSAFE_ON_THROW',
+        });
+        return 'unknown';
+      }
       if (isPermanentError(thrown)) return 'remember';
       return onUnknown === 'retry' || isNotDoneError(thrown) ? 'release' : 'unknown';
     } catch {
@@ -180,7 +201,7 @@ export function replayOf<T>(operation: string, outcome: Outcome, attempt: number
   }
   throw new RerunSafeError(
     'RESULT_NOT_STORED',
-    `${operation}: the work was done, but its value could not be kept (${outcome.reason}). It is not run again.`,
+    `${operation}: the work was done, but its value could not be kept (${NOT_KEPT[outcome.reason]}). It is not run again.`,
     {
       facts: { operation, reason: outcome.reason },
     },

@@ -12,6 +12,7 @@ export type Owner = string;
 /** Opaque; two different states of a row never share one, not even after the row was deleted. */
 export type Version = string & { readonly __version?: never };
 
+export type BlockedWhy = 'unknown' | 'attempts';
 export type State = 'running' | 'completed' | 'released' | 'blocked';
 
 /** A value after the codec: plain JSON. */
@@ -57,6 +58,8 @@ export interface RecordToWrite {
   readonly fingerprint?: string;
   readonly outcome?: Outcome;
   readonly steps?: Readonly<Record<string, StoredStep>>;
+  /** Blocked records: why. `unknown`: an attempt ended with no outcome; `attempts`: too many were made. */
+  readonly blockedWhy?: BlockedWhy;
   /** Lease rows: the last slot that is known to be done, epoch ms. */
   readonly slot?: number;
   /** Host and invocation, for people only. */
@@ -97,7 +100,7 @@ export interface Row {
   fingerprint?: string;
   holder?: string;
   slot?: number;
-  /** JSON of outcome and steps. Absent when there is neither. */
+  /** JSON of outcome, steps and why it is blocked. Absent when there is none of them. */
   body?: string;
 }
 
@@ -126,10 +129,10 @@ const OPTIONAL: ReadonlySet<string> = new Set(['label', 'fingerprint', 'holder',
 const STATES: ReadonlySet<string> = new Set(['running', 'completed', 'released', 'blocked']);
 
 export function toRow(record: StoredRecord): Row {
-  const { outcome, steps, ...columns } = record;
+  const { outcome, steps, blockedWhy, ...columns } = record;
   const row: Row = columns;
-  if (outcome === undefined && steps === undefined) return row;
-  return { ...row, body: JSON.stringify({ outcome, steps }) };
+  if (outcome === undefined && steps === undefined && blockedWhy === undefined) return row;
+  return { ...row, body: JSON.stringify({ outcome, steps, blockedWhy }) };
 }
 
 /**
@@ -160,9 +163,11 @@ export function fromRow(row: Readonly<Record<string, unknown>>): StoredRecord {
   return { ...(rest as unknown as StoredRecord), ...(body === undefined ? {} : parseBody(body as string)) };
 }
 
-function parseBody(body: string): Pick<StoredRecord, 'outcome' | 'steps'> {
+type Body = Pick<StoredRecord, 'outcome' | 'steps' | 'blockedWhy'>;
+
+function parseBody(body: string): Body {
   try {
-    return JSON.parse(body) as Pick<StoredRecord, 'outcome' | 'steps'>;
+    return JSON.parse(body) as Body;
   } catch (cause) {
     throw storeMisconfigured('the body of a record is not JSON.', cause);
   }

@@ -5,11 +5,12 @@
  */
 import { type CallFacts, Claimer, type ClaimResult } from './claim.ts';
 import { isRerunSafeError, RerunSafeError } from './errors.ts';
-import { type RunEventName, tellRun } from './events.ts';
+import { type RunEvent, type RunEventName, tellRun } from './events.ts';
 import { fingerprintOf, ownFingerprint } from './fingerprint.ts';
 import { type Call, type Guard, type RunOnceOptions, splitOptions } from './guard.ts';
 import { keyParts, labelOf, recordId, scopeHash, scopeParts } from './key.ts';
 import { unguardedRun } from './live-run.ts';
+import { invalidOptions, isFunction } from './options.ts';
 import { Owned, type RunResult, replayOf, type Work } from './owned.ts';
 import type { System } from './ports.ts';
 import { inRun, type Run } from './run.ts';
@@ -27,13 +28,21 @@ export type { RunResult, Work };
  */
 export async function runOnce<T>(options: RunOnceOptions<T>, work: Work<T>): Promise<T> {
   const { guard, call } = splitOptions('runOnce', options);
+  mustRun('runOnce', work);
   return unwrap(guard, await runGuarded(guard, call, work));
 }
 
 /** Like {@link runOnce}, for those who want to look: what normal life brings is a value, anything else throws. */
 export async function tryRunOnce<T>(options: RunOnceOptions<T>, work: Work<T>): Promise<RunResult<T>> {
   const { guard, call } = splitOptions('tryRunOnce', options);
+  mustRun('tryRunOnce', work);
   return runGuarded(guard, call, work);
+}
+
+/** Asked before the claim: afterwards it would look like an attempt that failed. */
+function mustRun(what: string, work: unknown): void {
+  const wrong = isFunction(work);
+  if (wrong !== undefined) throw invalidOptions(what, [`the work ${wrong}`]);
 }
 
 /** The value, or the error that says why there is none. */
@@ -45,10 +54,14 @@ export function unwrap<T>(guard: Guard<T>, result: RunResult<T>): T {
     case 'failed':
       throw result.error;
     case 'in-flight':
-      throw new RerunSafeError('IN_FLIGHT', `${operation}: the same run is still going on. Try again in ${result.retryAfterMs} ms.`, {
-        retryAfterMs: result.retryAfterMs,
-        facts: { operation },
-      });
+      throw new RerunSafeError(
+        'IN_FLIGHT',
+        `${operation}: the same run may still be going on (its lease lasts). Try again in ${result.retryAfterMs} ms.`,
+        {
+          retryAfterMs: result.retryAfterMs,
+          facts: { operation },
+        },
+      );
     case 'key-reused':
       throw new RerunSafeError('KEY_REUSED', `${operation}: this key was used with another input. Nothing was run; use a new key.`, {
         facts: { operation },
@@ -56,18 +69,21 @@ export function unwrap<T>(guard: Guard<T>, result: RunResult<T>): T {
     case 'blocked':
       throw new RerunSafeError(
         'BLOCKED',
-        `${operation}: an earlier attempt ended with no outcome, or too many were made. A person has to resolve it; nothing was run.`,
-        {
-          facts: { operation },
-        },
+        `${operation}: ${BLOCKED_BECAUSE[result.why]}. A person has to say what became of it (resolveRun, forgetRun); nothing was run.`,
+        { facts: { operation, id: result.id, why: result.why, attempt: result.attempt } },
       );
   }
 }
 
+const BLOCKED_BECAUSE = {
+  unknown: 'an earlier attempt ended with no outcome, and nobody knows what it did',
+  attempts: 'as many attempts as maxAttempts allows ended without an outcome',
+} as const;
+
 /** The engine behind every entry point: options are already checked, `system` is where time comes from. */
 export async function runGuarded<T>(guard: Guard<T>, call: Call, work: Work<T>, system: System = realSystem): Promise<RunResult<T>> {
   const facts = factsOf(guard as Guard, call, system);
-  const tell = (event: RunEventName, more: { attempt?: number; token?: number; error?: unknown } = {}): void =>
+  const tell = (event: RunEventName, more: Pick<RunEvent, 'attempt' | 'token' | 'error' | 'notKept'> = {}): void =>
     tellRun({ event, operation: guard.operation, id: facts.id, store: guard.store.name, ...more });
   facts.signal?.throwIfAborted();
   if (switchedOff()) return unguarded(facts, work);
@@ -84,8 +100,8 @@ export async function runGuarded<T>(guard: Guard<T>, call: Call, work: Work<T>, 
     return replayOf<T>(guard.operation, claim.outcome, claim.attempt);
   }
   if (claim.kind === 'blocked') {
-    tell('blocked');
-    return { kind: 'blocked' };
+    tell('blocked', { attempt: claim.attempt });
+    return { kind: 'blocked', id: facts.id, why: claim.why, attempt: claim.attempt };
   }
   if (claim.kind !== 'claimed') {
     tell(claim.kind);
@@ -97,8 +113,8 @@ export async function runGuarded<T>(guard: Guard<T>, call: Call, work: Work<T>, 
 }
 
 function factsOf(guard: Guard, call: Call, system: System): CallFacts {
-  const key = keyParts(call.key);
-  const scope = scopeParts(call.scope);
+  const key = keyParts(call.key, guard.operation);
+  const scope = scopeParts(call.scope, guard.operation);
   const leaseMs = call.leaseMs ?? guard.leaseMs;
   const label = guard.label === true ? labelOf(key) : guard.label === false ? undefined : guard.label;
   const own = call.fingerprint === undefined ? undefined : ownFingerprint(call.fingerprint);

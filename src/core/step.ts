@@ -29,7 +29,15 @@ export async function runStep<S>(owner: Attempt, name: string, fingerprint: stri
       facts: { step: name },
     });
   }
+  if (owner.over && !owner.lifetime.lost) throw outlived(name);
   throw owner.lifetime.lossError();
+}
+
+/** The likeliest cause is a missing `await`; then nobody is there to be told by the rejection. */
+function outlived(name: string): RerunSafeError {
+  const message = `The step "${name}" was still going on when its run ended, so its value was not kept. Was it awaited?`;
+  process.emitWarning(message, { code: 'RERUNSAFE_STEP_NOT_AWAITED' });
+  return new RerunSafeError('LEASE_LOST', message, { facts: { step: name } });
 }
 
 function fromKept<S>(name: string, { outcome, fingerprint: before }: StoredStep, fingerprint: string | undefined): S {

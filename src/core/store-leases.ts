@@ -5,7 +5,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { storeUnavailable } from './errors.ts';
-import { keyParts, labelOf, recordId } from './key.ts';
+import { labelOf, recordId } from './key.ts';
 import { checkOptions, has } from './options.ts';
 import type { Acquired, AcquireRequest, CallOptions, LeaseProvider, LeaseState, RecordStore, Stored, WriteResult } from './ports.ts';
 import { FOREVER_MS, isLapsed, type Owner, type RecordToWrite, SCHEMA } from './record.ts';
@@ -40,12 +40,12 @@ export function decideAcquire(standing: Stored | undefined, request: AcquireRequ
  *
  * @example const leases = storeLeases(dynamodbStore({ tableName: 'rerunsafe' }));
  */
-export function storeLeases(store: RecordStore): LeaseProvider {
+export function storeLeases(store: RecordStore): Required<LeaseProvider> {
   checkOptions('storeLeases', { store }, { store: has('read', 'create', 'replace') }, ['store']);
   return new StoreLeases(store);
 }
 
-class StoreLeases implements LeaseProvider {
+class StoreLeases implements Required<LeaseProvider> {
   readonly name: string;
   readonly limits = { minLeaseMs: 100, maxLeaseMs: 2_147_483_647 };
   readonly #store: RecordStore;
@@ -183,7 +183,7 @@ class StoreLeases implements LeaseProvider {
   }
 }
 
-const idOf = (name: string) => recordId(LEASE_OPERATION, [], keyParts(name));
+const idOf = (name: string) => recordId(LEASE_OPERATION, [], [name]);
 const tooBusy = (name: string) => storeUnavailable(`the lease "${name}" changed under each of ${MOST_ROUNDS} tries`, undefined);
 
 function conflictOf(result: Exclude<WriteResult, { ok: true }>): Stored | undefined {

@@ -4,7 +4,8 @@
  * @module
  */
 import { isRerunSafeError } from '../core/errors.ts';
-import type { Run } from '../core/run.ts';
+import { told } from '../core/live-run.ts';
+import type { Run, StepOptions } from '../core/run.ts';
 
 export interface Watch<A> {
   /** The commit went through; this is the outcome. */
@@ -34,40 +35,44 @@ export function handOut<A, B>(run: Run<B>, toKept: (value: A) => B | Promise<B>,
         throw error;
       }
     },
-    async step(name, work, options) {
-      let ofTheWork: unknown;
-      const watched = async (): Promise<Awaited<ReturnType<typeof work>>> => {
+    step: (name, work, options) => told(step(name, work, options)),
+    commit: (value, send) => told(commit(value, send)),
+  };
+
+  async function step<S>(name: string, work: () => S | Promise<S>, options?: StepOptions): Promise<S> {
+    let ofTheWork: unknown;
+    const watched = async (): Promise<Awaited<ReturnType<typeof work>>> => {
+      try {
+        return await work();
+      } catch (error) {
+        ofTheWork = error;
+        throw error;
+      }
+    };
+    try {
+      return await run.step(name, watched, options);
+    } catch (error) {
+      if (error !== ofTheWork) note(error);
+      throw error;
+    }
+  }
+
+  async function commit(value: A, send: Parameters<Run<A>['commit']>[1]): Promise<void> {
+    const kept = await toKept(value);
+    let ofTheSend: unknown;
+    try {
+      await run.commit(kept, async (request) => {
         try {
-          return await work();
+          return await send(request);
         } catch (error) {
-          ofTheWork = error;
+          ofTheSend = error;
           throw error;
         }
-      };
-      try {
-        return await run.step(name, watched, options);
-      } catch (error) {
-        if (error !== ofTheWork) note(error);
-        throw error;
-      }
-    },
-    async commit(value, send) {
-      const kept = await toKept(value);
-      let ofTheSend: unknown;
-      try {
-        await run.commit(kept, async (request) => {
-          try {
-            return await send(request);
-          } catch (error) {
-            ofTheSend = error;
-            throw error;
-          }
-        });
-      } catch (error) {
-        if (error !== ofTheSend) note(error);
-        throw error;
-      }
-      watch.committed?.(value);
-    },
-  };
+      });
+    } catch (error) {
+      if (error !== ofTheSend) note(error);
+      throw error;
+    }
+    watch.committed?.(value);
+  }
 }

@@ -258,13 +258,15 @@ describe('who hears of failed records', () => {
   });
   afterEach(() => vi.clearAllMocks());
 
-  it('by default one line for each, without the key', async () => {
+  it('by default one entry for each, with the error and without the key', async () => {
     const { onItemFailed: _, ...quiet } = options();
+    const failure = Object.assign(new Error('no stock'), { code: 'E_DOWN' });
     const consume = idempotentEach(quiet, () => {
-      throw Object.assign(new Error('secret'), { code: 'E_DOWN' });
+      throw failure;
     });
     await consume(sqsEvent({ body: { id: 'order-77' }, group: 'g' }, { body: { id: 'order-78' }, group: 'g' }), context);
-    expect(error.mock.calls).toEqual([['orders/take: message m1 failed (E_DOWN) and is reported to the queue.']]);
+    expect(error.mock.calls).toEqual([['orders/take: message m1 failed and is reported to the queue:', failure]]);
+    expect(String(error.mock.calls)).not.toContain('order-7');
     expect(warn.mock.calls).toEqual([['orders/take: 1 of 2 messages were not begun and are reported as failed.']]);
   });
 

@@ -203,7 +203,7 @@ describe('idempotentEach, through the real @azure/functions library', () => {
     const orders = batch({ id: 'a' }, { id: 'b' }, { id: 'c' }, {});
     const failed = await host.invoke('each', orders).catch((error: unknown) => error);
     expect(failed).toBeInstanceOf(AggregateError);
-    expect(failed).toMatchObject({ message: 'orders/each: 3 of 4 items failed (index 0, 2, 3).' });
+    expect(failed).toMatchObject({ message: 'orders/each: 3 of 4 items failed (index 0, 2, 3), the first with: no a' });
     expect((failed as AggregateError).errors).toMatchObject([{ message: 'no a' }, { message: 'no c' }, { code: 'MISSING_KEY' }]);
     broken = false;
     await host.invoke('each', batch({ id: 'a' }, { id: 'b' }, { id: 'c' }));

@@ -22,8 +22,8 @@ export interface EachOptions extends KeyedOptions<SQSRecord, undefined> {
    */
   readonly concurrency?: number;
   /**
-   * Told of every record that is reported as failed after it was tried, and why (a replayed `PermanentError` and `IN_FLIGHT` too). Default: one
-   * line of `console.error` with the message id, without the key.
+   * Told of every record that is reported as failed after it was tried, and why (a replayed `PermanentError` and `IN_FLIGHT` too). Default:
+   * `console.error` with the message id, without the key, and the error.
    */
   readonly onItemFailed?: (error: unknown, record: SQSRecord, context: Context) => void;
 }
@@ -62,7 +62,7 @@ export function idempotentEach(
 ): (event: SQSEvent, context: Context) => Promise<SQSBatchResponse> {
   const keyed = keyedFrom<SQSRecord, undefined>('idempotentEach', options, QUEUE_RETENTION_MS, OWN_RULES);
   const { concurrency = DEFAULT_CONCURRENCY, deadlineMarginMs = BATCH_MARGIN_MS, onItemFailed } = options;
-  const tellFailed = onItemFailed ?? ((error, record) => console.error(lineOf(options.operation, error, record)));
+  const tellFailed = onItemFailed ?? ((error, record) => console.error(lineOf(options.operation, record), error));
 
   return named(handler, (event: SQSEvent, context: Context) =>
     inInvocation(context, deadlineMarginMs, async (invocation) => {
@@ -116,9 +116,8 @@ function identifierOf({ messageId }: SQSRecord): string {
   throw new RerunSafeError('INVALID_OPTIONS', 'idempotentEach: a failed record has no messageId, so the whole batch has to come back.');
 }
 
-function lineOf(operation: string, error: unknown, { messageId }: SQSRecord): string {
-  const { name, code } = (typeof error === 'object' && error !== null ? error : {}) as { readonly name?: unknown; readonly code?: unknown };
-  return `${operation}: message ${messageId} failed (${String(code ?? name ?? typeof error)}) and is reported to the queue.`;
+function lineOf(operation: string, { messageId }: SQSRecord): string {
+  return `${operation}: message ${messageId} failed and is reported to the queue:`;
 }
 
 /** A hook that fails must not turn records that are done into failures. */

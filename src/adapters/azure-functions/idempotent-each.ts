@@ -78,7 +78,7 @@ function failure(operation: string, count: number, failures: { index: number; er
   const indexes = failures.map(({ index }) => index);
   return new AggregateError(
     failures.map(({ error }) => error),
-    `${operation}: ${failures.length} of ${count} items failed (index ${indexes.join(', ')}).`,
+    `${operation}: ${failures.length} of ${count} items failed (index ${indexes.join(', ')}), the first with: ${failures[0]?.error instanceof Error ? failures[0].error.message : 'no error object'}`,
   );
 }
 

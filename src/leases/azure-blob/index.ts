@@ -37,7 +37,7 @@ const secondsOf = (leaseMs: number): number => Math.ceil(leaseMs / 1000);
  * @throws RerunSafeError `INVALID_OPTIONS`, at once. Its methods throw `INVALID_OPTIONS` (an owner that is no GUID, a lease outside 15–60 s),
  *   `STORE_MISCONFIGURED` (no container: call `setUp()`), `STORE_UNAVAILABLE`, `WRITE_UNKNOWN`.
  */
-export function blobLeases(options: BlobLeasesOptions = {}): LeaseProvider {
+export function blobLeases(options: BlobLeasesOptions = {}): Required<LeaseProvider> {
   checkBlobLeasesOptions(options);
   const { container: given, connection = 'AzureWebJobsStorage', containerName = 'rerunsafe-leases', prefix = '' } = options;
   const limitMs = options.requestTimeoutMs ?? DEFAULT_REQUEST_TIMEOUT_MS;

@@ -71,7 +71,7 @@ function isAttribute(value: unknown): string | undefined {
  * const store = dynamodbStore({ tableName: 'rerunsafe' });
  * await runOnce({ store, operation: 'payments/charge', key: orderId }, (run) => charge(order, run.keyFor('charge')));
  */
-export function dynamodbStore(options: DynamodbStoreOptions = {}): RecordStore {
+export function dynamodbStore(options: DynamodbStoreOptions = {}): Required<RecordStore> {
   const { tableName, layout, uncertaintyMs, connection } = configure(options);
   const { partitionKey } = layout;
   const { clock } = connection;

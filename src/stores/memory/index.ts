@@ -4,6 +4,7 @@
  * @module
  */
 import { storeUnavailable } from '../../core/errors.ts';
+import { checkOptions, has, isInteger } from '../../core/options.ts';
 import type { CallOptions, Conflict, Listed, ListQuery, PurgeQuery, RecordStore, Stored, WriteResult, Written } from '../../core/ports.ts';
 import { purgeListed, unlessTooNew } from '../../core/purge.ts';
 import { fromRow, type RecordId, type RecordToWrite, type StoredRecord, toRow } from '../../core/record.ts';
@@ -26,7 +27,8 @@ const DEFAULT_MAX_RECORD_BYTES = 1_048_576;
  * const store = memoryStore();
  * await runOnce({ store, operation: 'mail/welcome', key: userId }, () => sendWelcome(userId));
  */
-export function memoryStore(options: MemoryStoreOptions = {}): RecordStore {
+export function memoryStore(options: MemoryStoreOptions = {}): Required<RecordStore> {
+  checkOptions('memoryStore', options, { clock: has('nowMs'), maxRecordBytes: isInteger(1_000) });
   const nowMs = (): number => (options.clock ?? WALL).nowMs();
   const maxRecordBytes = options.maxRecordBytes ?? DEFAULT_MAX_RECORD_BYTES;
   // Serialised, so that nobody holds a reference into the store and what comes back is what a row can carry.

@@ -1,0 +1,88 @@
+/**
+ * What only a person can say of a run: what became of it, or that it is to be forgotten.
+ *
+ * @module
+ */
+import { encode } from './codec.ts';
+import { decide, type PersonDecision, type PersonIntent } from './decide.ts';
+import { storeUnavailable } from './errors.ts';
+import { type Key, keyParts, recordId, scopeParts } from './key.ts';
+import { anything, checkOptions, has, invalidOptions, isBoolean, isName } from './options.ts';
+import type { RecordStore } from './ports.ts';
+import type { Outcome, RecordToWrite } from './record.ts';
+import { realSystem } from './system.ts';
+
+/** A run by its key, as in `runOnce`. */
+export interface RunOf {
+  readonly store: RecordStore;
+  readonly operation: string;
+  readonly key: Key;
+  readonly scope?: Key;
+  /** Also while it is still running: the present owner is fenced, but its work may go on. Default false. */
+  readonly force?: boolean;
+}
+
+/** `running`: nothing was changed; wait, or use `force`. `not-needed`: it has an outcome, or may run again anyway. */
+export type PersonResult = { readonly kind: 'written' } | Exclude<PersonDecision, { kind: 'write' }>;
+
+const RULES = { store: has('read', 'replace'), operation: isName(128), key: anything, scope: anything, force: isBoolean };
+const TOMBSTONE_RETENTION_MS = 3_600_000;
+const MOST_ROUNDS = 20;
+
+/**
+ * Resolves a run that is blocked, or whose attempt ended with no outcome: `'not-done'` lets it run again (its attempts are counted anew, its steps
+ * kept), `{ done: value }` makes that the outcome everybody gets.
+ *
+ * @throws RerunSafeError `INVALID_OPTIONS` (a value that cannot be kept), `STORE_UNAVAILABLE`, `WRITE_UNKNOWN`, …
+ * @example
+ * await resolveRun({ store, operation: 'payments/charge', key: orderId }, { done: receipt }); // the provider says it was charged
+ */
+export async function resolveRun(run: RunOf, as: 'not-done' | { readonly done: unknown }): Promise<PersonResult> {
+  const outcome = as === 'not-done' ? undefined : outcomeOf(as);
+  return write(run, 'resolve', (record) =>
+    outcome === undefined ? { ...open(record), state: 'released', attempt: 0 } : { ...open(record), state: 'completed', outcome },
+  );
+}
+
+/**
+ * Forgets a run: the next call with its key runs the work again. Leaves a tombstone for an hour, so that a live owner is fenced.
+ *
+ * @throws RerunSafeError as {@link resolveRun}.
+ */
+export async function forgetRun(run: RunOf): Promise<PersonResult> {
+  return write(run, 'forget', ({ label: _, fingerprint: __, outcome: ___, steps: ____, holder: _____, blockedWhy: ______, ...rest }) => ({
+    ...rest,
+    state: 'released',
+    attempt: 0,
+    retentionMs: Math.max(TOMBSTONE_RETENTION_MS, rest.leaseMs + 1),
+  }));
+}
+
+const open = ({ blockedWhy: _, ...record }: RecordToWrite): RecordToWrite => record;
+
+async function write(run: RunOf, kind: PersonIntent['kind'], change: (record: RecordToWrite) => RecordToWrite): Promise<PersonResult> {
+  const { store, operation, key, scope, force = false } = run;
+  checkOptions(`${kind}Run`, run, RULES, ['store', 'operation']);
+  const id = recordId(operation, scopeParts(scope, operation), keyParts(key, operation));
+  let standing = await store.read(id);
+  for (let round = 0; round < MOST_ROUNDS; round++) {
+    const decision = decide(standing, { kind, force }, { nowMs: store.clock.nowMs(), uncertaintyMs: store.clock.uncertaintyMs });
+    if (decision.kind !== 'write') return decision;
+    const { over, token } = decision;
+    const record: RecordToWrite = { ...change(over.record), owner: realSystem.nonce(), revision: realSystem.nonce(), token };
+    const result = await store.replace(id, record, over.version);
+    if (result.ok) return { kind: 'written' };
+    if (result.reason === 'too-large') throw invalidOptions(`${kind}Run`, ['the value is too large for the store']);
+    // A retry inside the SDK can meet our own write.
+    if (result.current?.record.revision === record.revision) return { kind: 'written' };
+    standing = result.current;
+  }
+  throw storeUnavailable(`${operation}: the record changed under each of ${MOST_ROUNDS} tries`, undefined);
+}
+
+function outcomeOf(as: { readonly done: unknown }): Outcome {
+  const encoding = typeof as === 'object' && as !== null && 'done' in as ? encode(as.done) : undefined;
+  if (encoding === undefined) throw invalidOptions('resolveRun', ["say 'not-done' or { done: value }"]);
+  if (!encoding.ok) throw invalidOptions('resolveRun', ['the value cannot be kept: give plain data']);
+  return { kind: 'value', value: encoding.encoded };
+}
