@@ -13,7 +13,10 @@ export const handler = idempotentHttp(
     store,
     operation: 'payments/charge',
     // From the token that API Gateway has verified.
-    scope: (event: APIGatewayProxyEventV2WithJWTAuthorizer) => String(event.requestContext.authorizer.jwt.claims.sub ?? ''),
+    scope: (event: APIGatewayProxyEventV2WithJWTAuthorizer) => {
+      const { sub } = event.requestContext.authorizer.jwt.claims;
+      return typeof sub === 'string' ? sub : undefined;
+    },
   },
   async (event, _context, run) => {
     const payment = parsed(event.body);

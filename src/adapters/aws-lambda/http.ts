@@ -48,7 +48,7 @@ export interface LambdaHttpOptions<E>
  * @throws RerunSafeError when built: `INVALID_OPTIONS`; when called: for an event that is no HTTP request, and whatever the handler throws, untouched.
  * @example
  * export const handler = idempotentHttp(
- *   { store, operation: 'payments/charge', scope: (event: APIGatewayProxyEventV2WithJWTAuthorizer) => String(event.requestContext.authorizer.jwt.claims.sub) },
+ *   { store, operation: 'payments/charge', scope: (event: APIGatewayProxyEventV2WithIAMAuthorizer) => event.requestContext.authorizer.iam.userArn },
  *   async (event, context, run) => ({ statusCode: 201, body: JSON.stringify(await charge(event.body, run.keyFor('charge'))) }),
  * );
  */
