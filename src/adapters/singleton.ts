@@ -44,7 +44,7 @@ export interface SingletonOptions<I, C> {
   /** A newer slot is already done: `skip` (default), or `run` all the same, without marking a slot. */
   readonly onPassed?: 'skip' | 'run';
   /** Told of every run that was skipped, and why. Default: a line in the platform's log. */
-  readonly onSkipped?: (skipped: NotAcquired, input: I, context: C) => void;
+  readonly onSkipped?: (skipped: NotAcquired, input: I, context: C) => unknown;
 }
 
 const isWait: Rule = (value) => isObject(value) ?? isInteger(0)((value as { waitMs?: unknown }).waitMs);

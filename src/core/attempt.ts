@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { bounded } from './bounded.ts';
+import { bounded, withinInvocation } from './bounded.ts';
 import type { CallFacts, Held } from './claim.ts';
 import { decide, type MoveIntent } from './decide.ts';
 import { isRerunSafeError, RerunSafeError } from './errors.ts';
@@ -89,7 +89,7 @@ export class Attempt {
       this.#move({
         kind: 'step',
         change: (standing) => ({ ...standing, steps: { ...standing.steps, [name]: step } }),
-        keepTrying: () => !this.lifetime.lost,
+        keepTrying: () => this.lifetime.remainingMs() > 0,
         // Short, so that a renewal waiting behind it still comes in time.
         limitMs: Math.max(500, leaseMs / 4),
       }),
@@ -121,7 +121,7 @@ export class Attempt {
     const move: Move = {
       kind: 'complete',
       change: (standing) => completed(standing, outcome, this.#facts.retentionMs),
-      keepTrying: () => !this.lifetime.lost,
+      keepTrying: () => this.lifetime.remainingMs() > 0,
       ...(send === undefined ? {} : { send }),
     };
     const result = await this.#move(move, true);
@@ -140,7 +140,7 @@ export class Attempt {
         {
           kind: 'give-up',
           change: (standing) => (as === 'released' ? { ...standing, state: 'released' } : { ...standing, leaseMs: 0 }),
-          keepTrying: () => !this.lifetime.lost && ++tries < GIVE_UP_TRIES,
+          keepTrying: () => this.lifetime.remainingMs() > 0 && ++tries < GIVE_UP_TRIES,
         },
         true,
       );
@@ -157,7 +157,7 @@ export class Attempt {
         {
           kind: 'give-up',
           change: (standing) => ({ ...standing, state: 'blocked', blockedWhy: 'unknown', owner, token: standing.token + 1 }),
-          keepTrying: () => !this.lifetime.lost,
+          keepTrying: () => this.lifetime.remainingMs() > 0,
         },
         true,
       );
@@ -194,7 +194,7 @@ export class Attempt {
         // A later "did not happen" settles its own try, not an earlier one that got no answer.
         if (isRerunSafeError(failure, 'WRITE_UNKNOWN')) doubt = failure;
         if (!isStoreFailure(failure) || !move.keepTrying()) return { kind: 'no-answer', error: doubt ?? failure };
-        await pause(system, Math.min(pauseBeforeMs(tries, system), Math.max(1, this.lifetime.leaseLeftMs())));
+        await pause(system, Math.min(pauseBeforeMs(tries, system), Math.max(1, this.lifetime.remainingMs())));
         continue;
       }
       if (result.ok) return this.#keep(record, result.version, sends, vanished);
@@ -250,7 +250,7 @@ export class Attempt {
   /** One request that hangs must leave time for another within the lease; after the lease there is only one. */
   #limitMs(): number {
     const leftMs = this.lifetime.leaseLeftMs();
-    return leftMs === 0 ? 5_000 : Math.max(leftMs / 4, 500);
+    return withinInvocation(leftMs === 0 ? 5_000 : Math.max(leftMs / 4, 500), this.#facts.remainingMs());
   }
 }
 

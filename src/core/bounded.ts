@@ -9,6 +9,12 @@ import type { CallOptions, System } from './ports.ts';
 /** The longest a single call may take, ms; stores have their own, shorter, limit per try. */
 export const CALL_LIMIT_MS = 15_000;
 
+/** A write, and a look after it, still fit into the margin that an adapter keeps before the end of its invocation. */
+const LAST_CALL_MS = 200;
+
+/** What the platform ends takes the caller's answer with it: no call goes on much beyond the invocation. */
+export const withinInvocation = (limitMs: number, remainingMs: number): number => Math.min(limitMs, Math.max(LAST_CALL_MS, remainingMs));
+
 /** For one try of several within a lease: one that hangs must leave time for another. */
 export const tryLimitMs = (leaseMs: number): number => Math.max(leaseMs / 4, 250);
 

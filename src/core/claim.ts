@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { bounded, tryLimitMs } from './bounded.ts';
+import { bounded, tryLimitMs, withinInvocation } from './bounded.ts';
 import { type BeginDecision, type Claim, decide } from './decide.ts';
 import { isRerunSafeError, RerunSafeError, storeMisconfigured, storeUnavailable, writeUnknown } from './errors.ts';
 import type { Guard } from './guard.ts';
@@ -144,7 +144,7 @@ export class Claimer {
     try {
       const result = await bounded(
         system,
-        tryLimitMs(leaseMs),
+        withinInvocation(tryLimitMs(leaseMs), this.#facts.remainingMs()),
         (options) => (version === undefined ? store.create(id, record, options) : store.replace(id, record, version, options)),
         signal,
       );
@@ -183,7 +183,7 @@ export class Claimer {
   async #releaseIfOurs(): Promise<void> {
     const { system, guard, id } = this.#facts;
     try {
-      const standing = await bounded(system, 2_000, (options) => guard.store.read(id, options));
+      const standing = await bounded(system, this.#giveBackLimitMs(), (options) => guard.store.read(id, options));
       if (standing?.record.state === 'running' && this.#owners.has(standing.record.owner)) await this.#release(standing.record, standing.version);
     } catch {
       // Said by the caller already: the claim is in doubt. It ends by its lease.
@@ -202,10 +202,14 @@ export class Claimer {
     if (this.#standing !== undefined) this.#owners.delete(this.#standing.record.owner);
   }
 
+  #giveBackLimitMs(): number {
+    return withinInvocation(2_000, this.#facts.remainingMs());
+  }
+
   #release(record: RecordToWrite, version: Version): Promise<WriteResult> {
     const { system, guard, id } = this.#facts;
     const released: RecordToWrite = { ...record, state: 'released', revision: system.nonce() };
-    return bounded(system, 2_000, (options) => guard.store.replace(id, released, version, options));
+    return bounded(system, this.#giveBackLimitMs(), (options) => guard.store.replace(id, released, version, options));
   }
 
   async #waitForChange(round: number, leftMs: number): Promise<void> {

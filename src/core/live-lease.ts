@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { bounded } from './bounded.ts';
+import { bounded, withinInvocation } from './bounded.ts';
 import { isRerunSafeError, RerunSafeError } from './errors.ts';
 import { type LeaseEventName, tellLease } from './events.ts';
 import type { Lease, LeaseOptions } from './lease.ts';
@@ -21,6 +21,7 @@ export class LiveLease implements Lease {
   readonly name: string;
   readonly token: number;
   readonly fence: Fence;
+  readonly #invocationMs: () => number;
   readonly #leases: LeaseProvider;
   readonly #holder: { readonly owner: Owner; readonly token: number; readonly leaseMs: number };
   readonly #acquiredAt: Instant;
@@ -51,6 +52,7 @@ export class LiveLease implements Lease {
     this.#minHoldMs = options.minHoldMs ?? 0;
     this.#system = system;
     const { remainingMs, signal } = options;
+    this.#invocationMs = remainingMs ?? (() => Number.POSITIVE_INFINITY);
     this.#lifetime = new Lifetime({
       system,
       what: `"${name}"`,
@@ -123,9 +125,11 @@ export class LiveLease implements Lease {
     const holder = { owner, token, ...(holdMs > 0 ? { holdMs } : {}), ...(slotDone && this.#slot !== undefined ? { slotDone: this.#slot } : {}) };
     for (let tries = 0; tries < RELEASE_TRIES; tries++) {
       try {
-        return await bounded(this.#system, 5_000, (options) => this.#leases.release(this.name, holder, options));
+        return await bounded(this.#system, withinInvocation(5_000, this.#invocationMs()), (options) =>
+          this.#leases.release(this.name, holder, options),
+        );
       } catch (error) {
-        if (!isRerunSafeError(error) || !error.retryable) break;
+        if (!isRerunSafeError(error) || !error.retryable || this.#invocationMs() <= 0) break;
         if (tries + 1 < RELEASE_TRIES) await pause(this.#system, pauseBeforeMs(tries, this.#system));
       }
     }

@@ -42,19 +42,21 @@ export async function guardHttp<R>(bound: BoundHttp<R>, request: R, view: HttpRe
   if (key === 'malformed') return refuse('MALFORMED_KEY');
   const scope = bound.scope === 'public' ? undefined : await bound.scope(request);
   if (bound.scope !== 'public' && isMissing(scope)) return refuse('MISSING_SCOPE');
-  if (view.tooLong === true || view.body.byteLength > bound.maxBodyBytes) return refuse('BODY_TOO_LARGE');
+  const read = bound.hashesBody && view.readBody !== undefined ? { ...view, ...(await view.readBody()) } : view;
+  if (read.tooLong === true || read.body.byteLength > bound.maxBodyBytes) return refuse('BODY_TOO_LARGE');
   const fingerprint = typeof bound.fingerprint === 'function' ? { own: await bound.fingerprint(request) } : undefined;
 
   const work = new GuardedHandler(bound, handle);
   try {
     if (fingerprint !== undefined && typeof fingerprint.own !== 'string') throw invalidOptions('fingerprint', ['it must return a string']);
-    const input = bound.hashesBody ? requestInput(view) : undefined;
+    const input = bound.hashesBody ? requestInput(read) : undefined;
     const result = await runGuarded(bound.guard, { ...call, key: key.key, scope, input, fingerprint: fingerprint?.own }, (run) => work.run(run));
     if (result.kind === 'completed' && !result.replayed && work.reply !== undefined) return work.reply;
     return replyOf(unwrap(bound.guard, result), result.kind === 'completed' && result.replayed);
   } catch (error) {
     if (error instanceof HttpNotKept && error.reply === work.reply) return error.reply;
-    if (!isRerunSafeError(error) || work.isOfTheHandler(error)) throw error;
+    if (!work.began && call.signal?.aborted === true && error === call.signal.reason) return problemReply(bound.problemBase, 'WRITE_UNKNOWN');
+    if (!isRerunSafeError(error) || work.isOfTheHandler(error) || bound.isOfOnUnknown(error)) throw error;
     return problemReply(bound.problemBase, error.code, error);
   }
 }
@@ -77,6 +79,10 @@ class GuardedHandler<R> {
   /** With all its headers, cookies too: only a replay goes without. */
   get reply(): HttpReply | undefined {
     return this.#committed ?? this.#returned;
+  }
+
+  get began(): boolean {
+    return this.#signal !== undefined;
   }
 
   async run(run: Run<KeptReply>): Promise<KeptReply> {
@@ -112,7 +118,8 @@ class GuardedHandler<R> {
 
   #isKept(reply: HttpReply): boolean {
     try {
-      return this.#bound.keep?.(reply) ?? isFinal(reply.status);
+      const chosen: unknown = this.#bound.keep?.(reply);
+      return typeof chosen === 'boolean' ? chosen : isFinal(reply.status);
     } catch {
       // The work is done: a rule that fails must not make it run again.
       return isFinal(reply.status);

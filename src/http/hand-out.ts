@@ -52,7 +52,8 @@ export function handOut<A, B>(run: Run<B>, toKept: (value: A) => B | Promise<B>,
     try {
       return await run.step(name, watched, options);
     } catch (error) {
-      if (error !== ofTheWork) note(error);
+      // Of the step, not of the request: nobody may be told that the request was done.
+      if (error !== ofTheWork && !isRerunSafeError(error, 'RESULT_NOT_STORED')) note(error);
       throw error;
     }
   }
@@ -70,7 +71,8 @@ export function handOut<A, B>(run: Run<B>, toKept: (value: A) => B | Promise<B>,
         }
       });
     } catch (error) {
-      if (error !== ofTheSend) note(error);
+      // A store that could not take the commit is our refusal, even though `send` is the caller's.
+      if (error !== ofTheSend || isRerunSafeError(error, 'STORE_UNAVAILABLE') || isRerunSafeError(error, 'STORE_MISCONFIGURED')) note(error);
       throw error;
     }
     watch.committed?.(value);

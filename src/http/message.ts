@@ -16,6 +16,8 @@ export interface HttpRequestView {
   header(name: string): string | undefined;
   /** The bytes as sent, empty when there are none. Need not be read when {@link BoundHttp.hashesBody} is false. */
   readonly body: Uint8Array;
+  /** Instead of `body`, for one that has to be awaited: read after key and scope were found to be there, and only where it is hashed. */
+  readBody?(): Promise<Pick<HttpRequestView, 'body' | 'tooLong'>>;
   /** The body is longer than {@link BoundHttp.maxBodyBytes}, and was not read to its end for that reason. */
   readonly tooLong?: boolean;
 }

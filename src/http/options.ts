@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { isRerunSafeError } from '../core/errors.ts';
 import { type Guard, type GuardOptions, guardFrom, type UnknownAnswer } from '../core/guard.ts';
 import type { Key } from '../core/key.ts';
 import { either, invalidOptions, isBoolean, isFunction, isInteger, isName, isOneOf, type Rule, type Rules } from '../core/options.ts';
@@ -86,6 +87,8 @@ export interface BoundHttp<R> {
   readonly maxBodyBytes: number;
   readonly problemBase: string;
   readonly onThrow: GuardOptions['onThrow'];
+  /** An error of a guarded call inside `onUnknown`: no refusal of this request. */
+  isOfOnUnknown(error: object): boolean;
 }
 
 /**
@@ -98,10 +101,11 @@ export function bindHttp<R>(what: string, options: HttpOptions<R>): BoundHttp<R>
   const checked = guardFrom(what, options, HTTP_RULES, ['scope']);
   if (options.methods?.length === 0) throw invalidOptions(what, ['methods is empty: nothing would be guarded']);
   const storeHeaders = new Set([...KEPT_HEADERS, ...(options.storeHeaders ?? []).map((name) => name.toLowerCase())]);
+  const foreign = new WeakSet<object>();
   const { onUnknown: _, onThrow: __, ...rest } = checked;
   const guard: Guard<KeptReply> = {
     ...rest,
-    onUnknown: typeof onUnknown === 'function' ? (run) => askKept(onUnknown, run, storeHeaders) : (onUnknown ?? 'retry'),
+    onUnknown: typeof onUnknown === 'function' ? (run) => askKept(onUnknown, run, storeHeaders, foreign) : (onUnknown ?? 'retry'),
     // A reply that is not kept was judged already, so that nobody is asked twice.
     onThrow: (error) => (error instanceof Judged ? error.verdict : onThrow?.(error)),
   };
@@ -120,6 +124,7 @@ export function bindHttp<R>(what: string, options: HttpOptions<R>): BoundHttp<R>
     maxBodyBytes: options.maxBodyBytes ?? 1_048_576,
     problemBase: options.problemBase ?? 'urn:rerunsafe:problem:',
     onThrow,
+    isOfOnUnknown: (error) => foreign.has(error),
   };
 }
 
@@ -137,7 +142,16 @@ async function askKept(
   onUnknown: (run: Run<HttpReply>) => UnknownAnswer<HttpReply> | Promise<UnknownAnswer<HttpReply>>,
   run: Run<KeptReply>,
   storeHeaders: ReadonlySet<string>,
+  foreign: WeakSet<object>,
 ): Promise<UnknownAnswer<KeptReply>> {
-  const answer = await onUnknown(handOut<HttpReply, KeptReply>(run, (reply) => keptReply(reply, storeHeaders)));
+  const raised = new WeakSet<object>();
+  const watch = { raised: (error: object) => void raised.add(error) };
+  let answer: UnknownAnswer<HttpReply>;
+  try {
+    answer = await onUnknown(handOut<HttpReply, KeptReply>(run, (reply) => keptReply(reply, storeHeaders), watch));
+  } catch (error) {
+    if (isRerunSafeError(error) && !raised.has(error) && run.signal.reason !== error) foreign.add(error);
+    throw error;
+  }
   return typeof answer === 'object' && answer !== null && 'done' in answer ? { done: keptReply(answer.done, storeHeaders) } : answer;
 }

@@ -31,7 +31,7 @@ export function readRequest(event: unknown): { readonly shape: HttpShape; readon
 
 function viewOfV2(event: V2, method: string): HttpRequestView {
   const headers = headersFrom(undefined, event.headers);
-  if (event.cookies !== undefined && event.cookies.length > 0) headers.set('cookie', [event.cookies.join('; ')]);
+  if (event.cookies?.length) headers.set('cookie', [event.cookies.join('; ')]);
   return { method: method.toUpperCase(), path: event.rawPath, query: event.rawQueryString ?? '', header: reader(headers), body: bodyOf(event) };
 }
 

@@ -13,8 +13,9 @@ import type {
 } from 'aws-lambda';
 import type { UnknownAnswer } from '../../core/guard.ts';
 import { checkOptions } from '../../core/options.ts';
-import { inRun, type Run } from '../../core/run.ts';
-import { bindHttp, guardHttp, HTTP_RULES, type HttpOptions, type HttpReply } from '../../http/guard-http.ts';
+import type { Run } from '../../core/run.ts';
+import { guardAnswers } from '../../http/guard-answers.ts';
+import { bindHttp, HTTP_RULES, type HttpOptions, type HttpReply } from '../../http/guard-http.ts';
 import { handOut } from '../../http/hand-out.ts';
 import { named } from '../named.ts';
 import { timesOf, withDefaults } from './guard-lambda.ts';
@@ -63,22 +64,12 @@ export function idempotentHttp<E extends HttpEvent = APIGatewayProxyEventV2>(
   return named(handler, (event: E, context: Context) =>
     inInvocation(context, deadlineMarginMs, async (invocation) => {
       const { shape, view } = readRequest(event);
-      // By identity, not by content: a first answer keeps what an HttpReply has no place for (statusDescription, its own spelling).
-      const answers = new Map<HttpReply, unknown>();
-      const reply = await guardHttp(bound, event, view, timesOf(options, invocation), async (run, isPassed) => {
-        const handed = handOut<HttpAnswer<E>, HttpReply>(run, (answer) => replyFrom(shape, answer));
-        if (isPassed) {
-          // Nothing is guarded: not a byte of it is looked at.
-          const passed: HttpReply = { status: 200, headers: [], body: new Uint8Array() };
-          answers.set(passed, await handler(event, context, handed));
-          return passed;
-        }
-        const answer = await inRun(handed as Run, () => handler(event, context, handed));
-        const made = replyFrom(shape, answer);
-        answers.set(made, answer);
-        return made;
+      const guarded = await guardAnswers<E, HttpAnswer<E>, HttpReply>(bound, event, view, timesOf(options, invocation), {
+        handle: (run) => handler(event, context, run),
+        replyFrom: (answer) => replyFrom(shape, answer),
       });
-      return (answers.has(reply) ? answers.get(reply) : resultFrom(shape, reply)) as HttpResult<E>;
+      // A first answer keeps what a reply has no place for (statusDescription, its own spelling).
+      return (guarded.kind === 'reply' ? resultFrom(shape, guarded.reply) : guarded.answer) as HttpResult<E>;
     }),
   );
 }

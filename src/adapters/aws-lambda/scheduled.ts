@@ -42,14 +42,18 @@ export function singleton<E = unknown, T = unknown>(
       const call = { slot: moment, label: holder, signal, remainingMs: () => invocation.remainingMs() };
       const result = await runSingleton(options, call, (lease) => handler(event, context, lease));
       if (result.kind === 'done') return result.value;
-      onSkipped(result, event, context);
+      await onSkipped(result, event, context);
       return undefined;
     }),
   );
 }
 
+const EARLY_MS = 2_000;
+
 function scheduledTime(event: unknown): string | undefined {
   const given = event as { readonly 'detail-type'?: unknown; readonly time?: unknown } | null | undefined;
   if (given?.['detail-type'] !== 'Scheduled Event' || typeof given.time !== 'string') return undefined;
-  return Number.isNaN(Date.parse(given.time)) ? undefined : given.time;
+  const ms = Date.parse(given.time);
+  // A moment still to come is a run by hand: marking it done would cancel the scheduled runs until then.
+  return ms > 0 && ms <= Date.now() + EARLY_MS ? given.time : undefined;
 }

@@ -25,7 +25,7 @@ export interface EachOptions extends KeyedOptions<SQSRecord, undefined> {
    * Told of every record that is reported as failed after it was tried, and why (a replayed `PermanentError` and `IN_FLIGHT` too). Default:
    * `console.error` with the message id, without the key, and the error.
    */
-  readonly onItemFailed?: (error: unknown, record: SQSRecord, context: Context) => void;
+  readonly onItemFailed?: (error: unknown, record: SQSRecord, context: Context) => unknown;
 }
 
 const OWN_RULES: Rules = { concurrency: isInteger(1, 10_000), onItemFailed: isFunction };
@@ -73,7 +73,7 @@ export function idempotentEach(
           await workOn(keyed, item.call, invocation, (run) => handler(item.record, context, run));
           return 'done';
         } catch (error) {
-          tellSafely(() => tellFailed(error, item.record, context));
+          await tellSafely(() => tellFailed(error, item.record, context));
           return 'failed';
         }
       };
@@ -121,9 +121,9 @@ function lineOf(operation: string, { messageId }: SQSRecord): string {
 }
 
 /** A hook that fails must not turn records that are done into failures. */
-function tellSafely(tell: () => void): void {
+async function tellSafely(tell: () => unknown): Promise<void> {
   try {
-    tell();
+    await tell();
   } catch (error) {
     console.error('onItemFailed threw:', error);
   }

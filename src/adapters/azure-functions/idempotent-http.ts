@@ -5,12 +5,13 @@
  */
 import type { HttpRequest, HttpResponse, HttpResponseInit, InvocationContext } from '@azure/functions';
 import type { UnknownAnswer } from '../../core/guard.ts';
-import { inRun, type Run } from '../../core/run.ts';
-import { bindHttp, guardHttp, type HttpOptions, type HttpReply } from '../../http/guard-http.ts';
+import type { Run } from '../../core/run.ts';
+import { guardAnswers } from '../../http/guard-answers.ts';
+import { bindHttp, type HttpOptions, type HttpReply } from '../../http/guard-http.ts';
 import { handOut } from '../../http/hand-out.ts';
 import { named } from '../named.ts';
-import { initFrom, replyFrom } from './reply.ts';
-import { viewOf } from './request.ts';
+import { type AzureReply, type AzureResult, initFrom, replyFrom } from './reply.ts';
+import { copyOf, viewOf } from './request.ts';
 import { holderOf } from './trigger.ts';
 
 /** See {@link HttpOptions}. `scope` is required: a function of the request, or `'public'`. */
@@ -46,23 +47,32 @@ export type GuardedHttpHandler = (request: HttpRequest, context: InvocationConte
  */
 export function idempotentHttp(options: IdempotentHttpOptions, handler: IdempotentHttpHandler): GuardedHttpHandler {
   const { onUnknown: _, ...rest } = options ?? {};
-  const bound = bindHttp<HttpRequest>('idempotentHttp', { ...rest, ...asking(options) } as HttpOptions<HttpRequest>);
+  const bound = bindHttp<HttpRequest>('idempotentHttp', { ...rest, ...reading(options), ...asking(options) } as HttpOptions<HttpRequest>);
   return named(handler, async (request: HttpRequest, context: InvocationContext) => {
-    let passed: { readonly result: HttpResponseInit | HttpResponse } | undefined;
-    const reply = await guardHttp(bound, request, await viewOf(bound, request), { holder: holderOf(context) }, async (run, isPassed) => {
-      const handed = handOut<HttpResponseInit | HttpResponse, HttpReply>(run, (value) => replyFrom(value, context));
-      if (isPassed) {
-        passed = { result: await handler(request, context, handed) };
-        return PASSED;
-      }
-      return replyFrom(await inRun(handed as Run, () => handler(request, context, handed)), context);
-    });
-    // Nothing is guarded: not a byte of it is touched.
-    return passed === undefined ? initFrom(reply, context) : passed.result;
+    const view = viewOf(request, bound.maxBodyBytes);
+    const guarded = await guardAnswers<HttpRequest, AzureResult, AzureReply>(
+      bound,
+      request,
+      view,
+      { holder: holderOf(context) },
+      {
+        handle: (run) => handler(request, context, run),
+        replyFrom: (result) => replyFrom(result, context),
+      },
+    );
+    return guarded.kind === 'passed' ? guarded.answer : initFrom(guarded.reply, context);
   });
 }
 
-const PASSED: HttpReply = { status: 200, headers: [], body: new Uint8Array() };
+/** What a user's function reads of the body, the handler must still find there. */
+function reading(options: IdempotentHttpOptions | undefined): Partial<HttpOptions<HttpRequest>> {
+  const { key, scope, fingerprint } = options ?? {};
+  return {
+    ...(typeof key === 'function' && { key: (request: HttpRequest) => key(copyOf(request)) }),
+    ...(typeof scope === 'function' && { scope: (request: HttpRequest) => scope(copyOf(request)) }),
+    ...(typeof fingerprint === 'function' && { fingerprint: (request: HttpRequest) => fingerprint(copyOf(request)) }),
+  };
+}
 
 /** `onUnknown` speaks of replies as the handler does. */
 function asking(options: IdempotentHttpOptions | undefined): Pick<HttpOptions<HttpRequest>, 'onUnknown'> {

@@ -42,7 +42,7 @@ export function idempotent<I, O>(
       return keep(await bound.inside(handed, () => handler(input, context, handed)), context, outputsOf(context));
     });
     const kept = unwrap(bound.guard, result);
-    if (result.kind === 'completed' && result.replayed) setOutputs(context, kept.outputs);
+    setOutputs(context, kept.outputs);
     return kept.value as O;
   });
 }

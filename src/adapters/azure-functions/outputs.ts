@@ -17,5 +17,5 @@ export function outputsOf(context: InvocationContext): Outputs | undefined {
 }
 
 export function setOutputs(context: InvocationContext, outputs: Outputs | undefined): void {
-  for (const [name, value] of Object.entries(outputs ?? {})) context.extraOutputs.set(name, value);
+  for (const { name } of context.options.extraOutputs ?? []) context.extraOutputs.set(name, outputs?.[name]);
 }

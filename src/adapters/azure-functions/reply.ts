@@ -12,7 +12,7 @@ import { type Outputs, outputsOf, setOutputs } from './outputs.ts';
 
 export type AzureResult = HttpResponseInit | HttpResponse;
 
-interface AzureReply extends HttpReply {
+export interface AzureReply extends HttpReply {
   /** Sent with the first answer, never kept. */
   readonly cookies?: Cookie[];
   readonly enableContentNegotiation?: boolean;
@@ -69,7 +69,7 @@ const streamed = (asReturned: AzureResult, status: number, headers: HttpReply['h
 
 function extrasOf({ cookies, enableContentNegotiation }: AzureResult): Pick<AzureReply, 'cookies' | 'enableContentNegotiation'> {
   return {
-    ...(cookies === undefined || cookies.length === 0 ? {} : { cookies }),
+    ...((cookies ?? []).length === 0 ? {} : { cookies }),
     ...(enableContentNegotiation === true ? { enableContentNegotiation } : {}),
   };
 }

@@ -5,21 +5,23 @@
  */
 import type { HttpRequest } from '@azure/functions';
 import { invalidOptions } from '../../core/options.ts';
-import type { BoundHttp, HttpRequestView } from '../../http/guard-http.ts';
+import type { HttpRequestView } from '../../http/guard-http.ts';
 
-/** Reads a copy of the body where it has to be hashed; the handler reads its own. */
-export async function viewOf(bound: BoundHttp<HttpRequest>, request: HttpRequest): Promise<HttpRequestView> {
+/** The body is a copy, read where it has to be hashed; the handler reads its own. */
+export function viewOf(request: HttpRequest, maxBodyBytes: number): HttpRequestView {
   const { pathname, search } = new URL(request.url);
-  const method = request.method.toUpperCase();
-  const reads = bound.hashesBody && bound.methods.has(method);
   return {
-    method,
+    method: request.method.toUpperCase(),
     path: pathname,
     query: search.slice(1),
     header: (name) => request.headers.get(name) ?? undefined,
-    ...(reads ? await bodyOf(request, bound.maxBodyBytes) : { body: new Uint8Array() }),
+    body: new Uint8Array(),
+    readBody: () => bodyOf(request, maxBodyBytes),
   };
 }
+
+/** What a user's function may read without taking the body from the handler. */
+export const copyOf = (request: HttpRequest): HttpRequest => (request.body === null || request.bodyUsed ? request : request.clone());
 
 async function bodyOf(request: HttpRequest, maxBytes: number): Promise<Pick<HttpRequestView, 'body' | 'tooLong'>> {
   const nothing = new Uint8Array();

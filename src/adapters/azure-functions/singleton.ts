@@ -42,7 +42,7 @@ export function singleton<T>(
     const result = await runSingleton(options, { slot, label: holderOf(context).slice(0, 200) }, (lease) => handler(timer, context, lease));
     if (result.kind === 'done') return result.value;
     if (onSkipped === undefined) context.log(whySkipped(name, result));
-    else onSkipped(result, timer, context);
+    else await onSkipped(result, timer, context);
     return undefined;
   });
 }

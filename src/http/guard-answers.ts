@@ -1,0 +1,58 @@
+/**
+ * Between a platform's answers and the replies of the engine: what both adapters have in common.
+ *
+ * @module
+ */
+import { inRun, type Run } from '../core/run.ts';
+import { type BoundHttp, guardHttp, type HttpCall, type HttpReply, type HttpRequestView } from './guard-http.ts';
+import { handOut } from './hand-out.ts';
+
+export interface Answering<A> {
+  readonly handle: (run: Run<A>) => A | Promise<A>;
+  /** An answer as a reply to keep. */
+  readonly replyFrom: (answer: A) => HttpReply | Promise<HttpReply>;
+}
+
+export type Guarded<A, H extends HttpReply> =
+  /** Nothing was guarded: not a byte of it was looked at. */
+  | { readonly kind: 'passed'; readonly answer: A }
+  /** The handler's own, first answer. */
+  | { readonly kind: 'answered'; readonly answer: A; readonly reply: H }
+  /** A replay, or a refusal. */
+  | { readonly kind: 'reply'; readonly reply: H };
+
+/** Guards a handler that speaks the platform's language. Throws what the handler threw, and what is wrong with its answer. */
+export async function guardAnswers<R, A, H extends HttpReply>(
+  bound: BoundHttp<R>,
+  request: R,
+  view: HttpRequestView,
+  call: HttpCall,
+  { handle, replyFrom }: Answering<A>,
+): Promise<Guarded<A, H>> {
+  let passed: { readonly answer: A } | undefined;
+  let answered: { readonly answer: A; readonly reply: HttpReply } | undefined;
+  let malformed: { readonly reply: HttpReply; readonly error: unknown } | undefined;
+  const reply = await guardHttp(bound, request, view, call, async (run, passes) => {
+    const handed = handOut<A, HttpReply>(run, replyFrom);
+    if (passes) {
+      passed = { answer: await handle(handed) };
+      return WITHOUT_VALUE;
+    }
+    const answer = await inRun(handed as Run, () => handle(handed));
+    try {
+      answered = { answer, reply: await replyFrom(answer) };
+      return answered.reply;
+    } catch (error) {
+      // The work is done: a reply that cannot be made must not make it run again. It completes without a value, and the caller is told.
+      malformed = { reply: { ...WITHOUT_VALUE }, error };
+      return malformed.reply;
+    }
+  });
+  if (passed !== undefined) return { kind: 'passed', answer: passed.answer };
+  if (malformed !== undefined && malformed.reply === reply) throw malformed.error;
+  return answered !== undefined && answered.reply === reply
+    ? { kind: 'answered', answer: answered.answer, reply: reply as H }
+    : { kind: 'reply', reply: reply as H };
+}
+
+const WITHOUT_VALUE: HttpReply = { status: 200, headers: [], body: new Uint8Array(), streamed: true };
