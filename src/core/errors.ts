@@ -121,6 +121,10 @@ export const storeUnavailable = (what: string, cause: unknown, retryAfterMs?: nu
 export const storeMisconfigured = (what: string, cause?: unknown): RerunSafeError =>
   new RerunSafeError('STORE_MISCONFIGURED', `The store cannot be used as it is set up: ${what}`, cause === undefined ? {} : { cause });
 
+/** Two wrappers share an operation: each would take the other's outcome for its own. */
+export const otherWrapper = (operation: string): RerunSafeError =>
+  storeMisconfigured(`the record of ${operation} was written by another kind of wrapper. An operation names one piece of work: give each its own.`);
+
 /** No answer came: the write may or may not have taken effect. */
 export const writeUnknown = (what: string, cause: unknown): RerunSafeError =>
   new RerunSafeError('WRITE_UNKNOWN', `No answer to a write (${what}): it may have taken effect.`, { cause });

@@ -7,14 +7,14 @@
  * @module
  */
 import { randomUUID } from 'node:crypto';
-import { isRerunSafeError } from '../core/errors.ts';
+import { isRerunSafeError, otherWrapper } from '../core/errors.ts';
 import type { Call, ThrowVerdict } from '../core/guard.ts';
 import { unguardedRun } from '../core/live-run.ts';
 import { invalidOptions } from '../core/options.ts';
 import { inRun, type Run } from '../core/run.ts';
 import { runGuarded, unwrap } from '../core/run-once.ts';
 import { handOut } from './hand-out.ts';
-import { isFinal, type KeptReply, keptReply, replyOf } from './kept-reply.ts';
+import { isFinal, isKeptReply, type KeptReply, keptReply, replyOf } from './kept-reply.ts';
 import { parseKeyHeader } from './key-header.ts';
 import { HttpNotKept, type HttpReply, type HttpRequestView } from './message.ts';
 import { type BoundHttp, Judged } from './options.ts';
@@ -52,7 +52,9 @@ export async function guardHttp<R>(bound: BoundHttp<R>, request: R, view: HttpRe
     const input = bound.hashesBody ? requestInput(read) : undefined;
     const result = await runGuarded(bound.guard, { ...call, key: key.key, scope, input, fingerprint: fingerprint?.own }, (run) => work.run(run));
     if (result.kind === 'completed' && !result.replayed && work.reply !== undefined) return work.reply;
-    return replyOf(unwrap(bound.guard, result), result.kind === 'completed' && result.replayed);
+    const kept = unwrap(bound.guard, result);
+    if (!isKeptReply(kept)) throw otherWrapper(bound.guard.operation);
+    return replyOf(kept, result.kind === 'completed' && result.replayed);
   } catch (error) {
     if (error instanceof HttpNotKept && error.reply === work.reply) return error.reply;
     if (!work.began && call.signal?.aborted === true && error === call.signal.reason) return problemReply(bound.problemBase, 'WRITE_UNKNOWN');

@@ -65,6 +65,13 @@ const PASSING: ReadonlySet<number> = new Set([401, 403, 408, 409, 423, 425, 429]
 /** 2xx, 3xx, and 4xx that would repeat. */
 export const isFinal = (status: number): boolean => status >= 200 && status < 500 && !PASSING.has(status);
 
+/** What a record of this operation holds, unless another kind of wrapper wrote it. */
+export const isKeptReply = (value: unknown): value is KeptReply =>
+  typeof value === 'object' &&
+  value !== null &&
+  typeof (value as Partial<KeptReply>).status === 'number' &&
+  Array.isArray((value as Partial<KeptReply>).headers);
+
 export function keptReply(reply: HttpReply, storeHeaders: ReadonlySet<string>): KeptReply {
   return {
     status: reply.status,

@@ -10,7 +10,7 @@ import type { Run } from '../../core/run.ts';
 import { runGuarded, unwrap } from '../../core/run-once.ts';
 import { handOut } from '../../http/hand-out.ts';
 import { named } from '../named.ts';
-import { type BoundItem, bindItem, callFor, type ItemOptions, type Kept, keep } from './item.ts';
+import { type BoundItem, bindItem, callFor, type ItemOptions, itemOf, type Kept, keep } from './item.ts';
 import { refuseWrongTrigger } from './trigger.ts';
 
 export interface IdempotentEachOptions<I> extends GuardOptions<unknown>, ItemOptions<I> {
@@ -65,12 +65,12 @@ async function runItem<I>(
   index: number,
 ): Promise<void> {
   const result = await runGuarded(bound.guard, await callFor(bound, item, context, index), async (run): Promise<Kept<unknown>> => {
-    const handed = handOut<unknown, Kept<unknown>>(run, () => ({ value: undefined }));
+    const handed = handOut<unknown, Kept<unknown>>(run, () => ({ item: true, value: undefined }));
     await bound.inside(handed, () => handler(item, context, handed, index));
     // Nobody gets to see the value of an item.
     return keep(undefined, context, undefined);
   });
-  unwrap(bound.guard, result);
+  itemOf(bound.guard.operation, unwrap(bound.guard, result));
 }
 
 function failure(operation: string, count: number, failures: { index: number; error: unknown }[]): AggregateError {

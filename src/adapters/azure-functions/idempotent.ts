@@ -9,7 +9,7 @@ import type { Run } from '../../core/run.ts';
 import { runGuarded, unwrap } from '../../core/run-once.ts';
 import { handOut } from '../../http/hand-out.ts';
 import { named } from '../named.ts';
-import { bindItem, callFor, type ItemOptions, type Kept, keep } from './item.ts';
+import { bindItem, callFor, type ItemOptions, itemOf, type Kept, keep } from './item.ts';
 import { outputsOf, setOutputs } from './outputs.ts';
 import { refuseWrongTrigger } from './trigger.ts';
 
@@ -41,7 +41,7 @@ export function idempotent<I, O>(
       const handed = handOut<unknown, Kept<O>>(run, (value) => keep(value as O, context, outputsOf(context)));
       return keep(await bound.inside(handed, () => handler(input, context, handed)), context, outputsOf(context));
     });
-    const kept = unwrap(bound.guard, result);
+    const kept = itemOf(bound.guard.operation, unwrap(bound.guard, result));
     setOutputs(context, kept.outputs);
     return kept.value as O;
   });

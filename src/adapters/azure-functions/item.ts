@@ -5,6 +5,7 @@
  */
 import type { InvocationContext } from '@azure/functions';
 import { encode } from '../../core/codec.ts';
+import { otherWrapper } from '../../core/errors.ts';
 import { type Call, DEFAULT_LEASE_MS, type Guard, type GuardOptions, guardFrom, type UnknownAnswer } from '../../core/guard.ts';
 import type { Key } from '../../core/key.ts';
 import { anything, isFunction, type Rules } from '../../core/options.ts';
@@ -31,6 +32,8 @@ const ITEM_RULES: Rules = { key: isFunction, scope: anything, input: isFunction 
 
 /** The value of an item's record. */
 export interface Kept<O> {
+  /** Tells it from what other kinds of wrappers keep. */
+  readonly item: true;
   readonly value: O | undefined;
   readonly outputs?: Outputs;
 }
@@ -57,8 +60,8 @@ export function bindItem<I, O>(what: string, options: GuardOptions<O> & ItemOpti
 }
 
 async function ask<O>(onUnknown: (run: Run<O>) => UnknownAnswer<O> | Promise<UnknownAnswer<O>>, run: Run<Kept<O>>): Promise<UnknownAnswer<Kept<O>>> {
-  const answer = await onUnknown(handOut<O, Kept<O>>(run, (value) => ({ value })));
-  return typeof answer === 'object' && answer !== null && 'done' in answer ? { done: { value: answer.done } } : answer;
+  const answer = await onUnknown(handOut<O, Kept<O>>(run, (value) => ({ item: true, value })));
+  return typeof answer === 'object' && answer !== null && 'done' in answer ? { done: { item: true, value: answer.done } } : answer;
 }
 
 export async function callFor<I, O>(bound: BoundItem<I, O>, input: I, context: InvocationContext, index = 0): Promise<Call> {
@@ -76,5 +79,11 @@ export async function callFor<I, O>(bound: BoundItem<I, O>, input: I, context: I
 /** A return value that the host ignores anyway must not turn a done item into one whose outcome "could not be kept", a poison message. */
 export function keep<O>(value: O, context: InvocationContext, outputs: Outputs | undefined): Kept<O> {
   const kept = returnIsIgnored(context) && !encode(value).ok ? undefined : value;
-  return outputs === undefined ? { value: kept } : { value: kept, outputs };
+  return { item: true, value: kept, ...(outputs === undefined ? {} : { outputs }) };
+}
+
+/** @throws RerunSafeError `STORE_MISCONFIGURED` when another kind of wrapper wrote the record. */
+export function itemOf<O>(operation: string, kept: Kept<O>): Kept<O> {
+  if ((kept as Partial<Kept<O>> | undefined | null)?.item !== true) throw otherWrapper(operation);
+  return kept;
 }
