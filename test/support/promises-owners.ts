@@ -31,7 +31,7 @@ export function ownerPromises({ fresh, subject, uncertaintyMs }: Promised): void
       await seen();
       await expect(c.run(() => Promise.reject(new Error('unknown')), unknown)).rejects.toThrow('unknown');
       await seen();
-      expect(await c.run(() => 'x', { onUnknown: 'block' })).toEqual({ kind: 'blocked' });
+      expect(await c.run(() => 'x', { onUnknown: 'block' })).toMatchObject({ kind: 'blocked' });
       await seen();
       await remove();
       await c.run(() => 'done');

@@ -81,8 +81,8 @@ export function policyPromises({ fresh }: Promised): void {
       const { run, stands } = fresh({ onUnknown: 'block' });
       await expect(run(fails(new Error('time-out')))).rejects.toThrow('time-out');
       expect((await stands())?.record).toMatchObject({ state: 'running', leaseMs: 0 });
-      expect(await run(forbidden)).toEqual({ kind: 'blocked' });
-      expect(await run(forbidden)).toEqual({ kind: 'blocked' });
+      expect(await run(forbidden)).toMatchObject({ kind: 'blocked', why: 'unknown', attempt: 1 });
+      expect(await run(forbidden)).toMatchObject({ kind: 'blocked', why: 'unknown', attempt: 1 });
     });
 
     it.concurrent('I8 a NotDoneError releases even there', async () => {
@@ -92,9 +92,10 @@ export function policyPromises({ fresh }: Promised): void {
     });
 
     it.concurrent('I10 too many attempts block the record', async () => {
-      const { run } = fresh({ maxAttempts: 2 });
+      const { run, id } = fresh({ maxAttempts: 2 });
       for (const _ of [1, 2]) await expect(run(fails(new Error('no')))).rejects.toThrow('no');
-      expect(await run(forbidden)).toEqual({ kind: 'blocked' });
+      // The second answer comes from the store.
+      for (const _ of [1, 2]) expect(await run(forbidden)).toEqual({ kind: 'blocked', id, why: 'attempts', attempt: 2 });
     });
 
     it.concurrent('I6 I10 after an attempt without an outcome, retry runs again with its steps', async () => {
@@ -107,7 +108,7 @@ export function policyPromises({ fresh }: Promised): void {
       const { run, seed, stands, direct, id } = fresh({ onUnknown: 'block' });
       const old = await seed({ leaseMs: 0 });
       const version = (await stands())?.version ?? '';
-      expect(await run(forbidden)).toEqual({ kind: 'blocked' });
+      expect(await run(forbidden)).toMatchObject({ kind: 'blocked', why: 'unknown', attempt: 1 });
       const blocked = (await stands())?.record;
       expect(blocked).toMatchObject({ state: 'blocked' });
       expect(blocked?.owner).not.toBe(old.owner);
@@ -128,8 +129,8 @@ export function policyPromises({ fresh }: Promised): void {
 
       const block = fresh({ onUnknown: () => 'block' });
       await block.seed({ leaseMs: 0 });
-      expect(await block.run(forbidden)).toEqual({ kind: 'blocked' });
-      expect(await block.run(forbidden)).toEqual({ kind: 'blocked' });
+      expect(await block.run(forbidden)).toMatchObject({ kind: 'blocked', why: 'unknown', attempt: 2 });
+      expect(await block.run(forbidden)).toMatchObject({ kind: 'blocked', why: 'unknown', attempt: 2 });
     });
 
     it.concurrent('I8 an asking that throws leaves the record lapsed, and the error goes to the caller', async () => {

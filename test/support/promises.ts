@@ -10,6 +10,7 @@ import { doubtPromises } from './promises-doubt.ts';
 import { hygienePromises } from './promises-hygiene.ts';
 import { outcomePromises } from './promises-outcomes.ts';
 import { ownerPromises } from './promises-owners.ts';
+import { personPromises } from './promises-person.ts';
 import { policyPromises } from './promises-policies.ts';
 import { refusalPromises } from './promises-refusals.ts';
 import { takeoverPromises } from './promises-takeover.ts';
@@ -41,6 +42,7 @@ export function promises({ name, start, uncertaintyMs, remote }: SubjectKind): v
       outcomePromises(promised);
       refusalPromises(promised);
       policyPromises(promised);
+      personPromises(promised);
       ownerPromises(promised);
       takeoverPromises(promised);
       doubtPromises(promised);
