@@ -10,7 +10,8 @@ import type {
   ServiceInputTypes,
   ServiceOutputTypes,
 } from '@aws-sdk/client-dynamodb';
-import { isRerunSafeError, storeMisconfigured, storeUnavailable } from '../../core/errors.ts';
+import { isRerunSafeError, storeUnavailable } from '../../core/errors.ts';
+import { loadPackage } from '../../core/load-package.ts';
 import type { CallOptions } from '../../core/ports.ts';
 import { mayHaveHappened, toStoreError } from './map-error.ts';
 import { type ServerClock, serverClock, uncorrected } from './server-clock.ts';
@@ -48,13 +49,7 @@ export interface ConnectionOptions {
   readonly clock: { nowMs(): number } | undefined;
 }
 
-export async function loadSdk(): Promise<Sdk> {
-  try {
-    return await import('@aws-sdk/client-dynamodb');
-  } catch (cause) {
-    throw storeMisconfigured('the package @aws-sdk/client-dynamodb cannot be loaded; install it beside rerunsafe.', cause);
-  }
-}
+export const loadSdk = (): Promise<Sdk> => loadPackage('@aws-sdk/client-dynamodb', () => import('@aws-sdk/client-dynamodb'));
 
 export function connect({ client: given, tableName, partitionKey, requestTimeoutMs, clock: ownClock }: ConnectionOptions): Connection {
   const clock = ownClock === undefined ? serverClock() : uncorrected(ownClock);

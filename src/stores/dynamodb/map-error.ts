@@ -79,7 +79,9 @@ export function toStoreError(error: unknown, { inDoubt, sent, tableName, partiti
     return storeMisconfigured(`${what} The table must have the partition key "${partitionKey}" (a string) and no sort key.`, error);
   }
   if (TLS_REFUSED.test(String(failure(error).code ?? ''))) return storeMisconfigured(what, error);
-  if (status !== undefined && status >= 400 && status < 500 && status !== 408) return storeMisconfigured(what, error);
+  // A socket's code beside a status: the answer broke off behind its first line. Refused, nobody knows why, and no reason to call for a person.
+  const brokeOff = failure(error).code !== undefined || name === 'SyntaxError';
+  if (status !== undefined && status >= 400 && status < 500 && status !== 408 && !brokeOff) return storeMisconfigured(what, error);
   // Nothing left and no network was in the way: no region, no credentials, a client that is closed.
   if (!sent && name !== 'AbortError' && name !== 'TimeoutError' && failure(error).code === undefined) return storeMisconfigured(what, error);
   return storeUnavailable(what, error);
