@@ -68,6 +68,36 @@ function everyTrigger(): void {
     containerName: 'c',
     handler: idempotentEach({ ...one, key: (order: Order) => order.id }, (order) => order.id),
   });
+  app.sql<Order>('sql', {
+    tableName: 't',
+    connectionStringSetting: 'c',
+    handler: idempotentEach({ ...one, key: (change) => change.Item.id }, (change) => change.Operation),
+  });
+  app.mySql<Order>('mysql', {
+    tableName: 't',
+    connectionStringSetting: 'c',
+    handler: idempotentEach({ ...one, key: (change) => change.Item.id }, (change) => change.Operation),
+  });
+  app.webPubSub<Order>('wps', {
+    name: 'w',
+    hub: 'h',
+    eventName: 'message',
+    eventType: 'user',
+    handler: idempotent({ ...one, key: (message: Order) => message.id }, () => {}),
+  });
+  app.connectorTrigger<Order>('con', { handler: idempotent({ ...one, key: (order: Order) => order.id }, (order) => order.id) });
+  app.warmup('w', { handler: idempotent({ ...one, key: (_warmup, context) => context.invocationId }, () => {}) });
+  app.mcpTool<Order>('tool', {
+    toolName: 't',
+    description: 'd',
+    handler: idempotent({ ...one, key: (order: Order) => order.id }, (order) => order.id),
+  });
+  app.mcpResource<Order>('res', {
+    uri: 'u',
+    resourceName: 'r',
+    handler: idempotent({ ...one, key: (order: Order) => order.id }, (order) => order.id),
+  });
+  app.mcpPrompt<Order>('prompt', { promptName: 'p', handler: idempotent({ ...one, key: (order: Order) => order.id }, (order) => order.id) });
   app.generic('r', {
     trigger: { type: 'rabbitMQTrigger', name: 'r' },
     handler: idempotent({ ...one, key: (order: Order) => order.id }, (order) => order.id),
@@ -83,7 +113,7 @@ const inferred: (order: Order, context: never) => Promise<{ taken: string }> = i
 describe('the types of the wrappers', () => {
   it('fit every trigger of the library', () => {
     everyTrigger();
-    expect(host.functions.size).toBe(14);
+    expect(host.functions.size).toBe(22);
     for (const { handler } of host.functions.values()) expect(handler).toHaveLength(2);
     for (const handler of [httpHandler, timerHandler, inferred]) expect(handler).toHaveLength(2);
   });
