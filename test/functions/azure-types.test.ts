@@ -90,6 +90,7 @@ function everyTrigger(): void {
   app.mcpTool<Order>('tool', {
     toolName: 't',
     description: 'd',
+    toolProperties: [],
     handler: idempotent({ ...one, key: (order: Order) => order.id }, (order) => order.id),
   });
   app.mcpResource<Order>('res', {
