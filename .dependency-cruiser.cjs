@@ -49,7 +49,21 @@ module.exports = {
       comment: 'Stores, leases, http, telemetry and testing import core and themselves.',
       severity: 'error',
       from: { path: '^src/(stores|leases|http|telemetry|testing)/' },
-      to: { path: '^src/', pathNot: '^src/(core/|$1/)' },
+      to: { path: '^src/', pathNot: '^src/(core/|azure-storage/|$1/)' },
+    },
+    {
+      name: 'azure-storage-is-for-azure',
+      comment: 'Where a storage account is and who asks concerns what is kept there, nobody else.',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/(azure-storage|stores/azure-[^/]+|leases/azure-[^/]+)/' },
+      to: { path: '^src/azure-storage/' },
+    },
+    {
+      name: 'azure-storage-imports-core',
+      comment: 'It serves stores and leases; one that it knew would come along with all the others.',
+      severity: 'error',
+      from: { path: '^src/azure-storage/' },
+      to: { path: '^src/', pathNot: '^src/(core|azure-storage)/' },
     },
     {
       name: 'stores-are-strangers',

@@ -3,9 +3,10 @@
  *
  * @module
  */
-import type { TokenCredential } from '@azure/identity';
 import type { ContainerClient, StoragePipelineOptions } from '@azure/storage-blob';
-import { storeMisconfigured } from '../../core/errors.ts';
+import { clientAt } from '../../azure-storage/client-at.ts';
+import { findPlace, type Settings } from '../../azure-storage/settings.ts';
+import { loadPackage } from '../../core/load-package.ts';
 import type { Line } from './call.ts';
 
 const OWN_TRIES = 3;
@@ -30,64 +31,17 @@ function retriesOf(client: object): unknown {
   return pipeline?.options?.retryOptions?.maxTries;
 }
 
-type Settings = Readonly<Record<string, string | undefined>>;
-
 /**
- * From the setting `connection`: a connection string, or the identity-based form of Azure Functions (`…__blobServiceUri`, `…__serviceUri` or
- * `…__accountName`, with `…__clientId` for a user-assigned identity).
+ * From the settings of `connection`: a connection string, or the identity-based form of Azure Functions.
  *
- * @throws RerunSafeError `STORE_MISCONFIGURED` where none of them is set, or a package is missing.
+ * @throws RerunSafeError `STORE_MISCONFIGURED` where none of them is set or makes sense, or a package is missing.
  */
 export async function containerFrom(connection: string, containerName: string, settings: Settings): Promise<ContainerClient> {
-  const { BlobServiceClient } = await load('@azure/storage-blob', () => import('@azure/storage-blob'));
-  const connectionString = settings[connection];
-  if (connectionString)
-    return refused(connection, () => BlobServiceClient.fromConnectionString(connectionString, OWN_CLIENT).getContainerClient(containerName));
-  const account = settings[`${connection}__accountName`];
-  const url =
-    settings[`${connection}__blobServiceUri`] || settings[`${connection}__serviceUri`] || (account && `https://${account}.blob.core.windows.net`);
-  if (!url) {
-    throw storeMisconfigured(
-      `none of the settings ${connection} (a connection string), ${connection}__blobServiceUri and ${connection}__accountName is set. Set one, or pass \`container\`.`,
-    );
-  }
-  const credential = await credentialFrom(connection, settings);
-  return refused(connection, () => new BlobServiceClient(url, credential, OWN_CLIENT).getContainerClient(containerName));
-}
-
-async function credentialFrom(connection: string, settings: Settings): Promise<TokenCredential> {
-  const identity = await load('@azure/identity', () => import('@azure/identity'));
-  const of = (name: string): string => settings[`${connection}__${name}`] ?? '';
-  const [clientId, tenantId, secret] = [of('clientId'), of('tenantId'), of('clientSecret')];
-  const byPlatform = clientId !== '' || of('credential').toLowerCase() === 'managedidentity';
-  const credential: TokenCredential =
-    clientId && tenantId && secret
-      ? new identity.ClientSecretCredential(tenantId, clientId, secret)
-      : byPlatform
-        ? new identity.ManagedIdentityCredential(clientId ? { clientId } : {})
-        : new identity.DefaultAzureCredential();
-  return {
-    // No token, no request: told here, because the SDK's error looks like any other by the time it arrives.
-    getToken: (scopes, options) =>
-      credential.getToken(scopes, options).catch((cause: unknown) => {
-        throw storeMisconfigured(`no token could be got for the identity of ${connection}.`, cause);
-      }),
-  };
-}
-
-async function load<T>(name: string, importIt: () => Promise<T>): Promise<T> {
-  try {
-    return await importIt();
-  } catch (cause) {
-    throw storeMisconfigured(`the package ${name} cannot be loaded. Install it beside rerunsafe.`, cause);
-  }
-}
-
-/** The cause is left out: the SDK's message may quote the connection string, which is a secret. */
-function refused<T>(connection: string, make: () => T): T {
-  try {
-    return make();
-  } catch {
-    throw storeMisconfigured(`the setting ${connection} is not a usable connection string or service address.`);
-  }
+  const place = findPlace('blob', connection, settings);
+  const { BlobServiceClient } = await loadPackage('@azure/storage-blob', () => import('@azure/storage-blob'));
+  const service = await clientAt('blob', place, {
+    byConnectionString: (connectionString) => BlobServiceClient.fromConnectionString(connectionString, OWN_CLIENT),
+    byIdentity: (url, credential) => new BlobServiceClient(url, credential, OWN_CLIENT),
+  });
+  return service.getContainerClient(containerName);
 }

@@ -6,8 +6,9 @@
 import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
 import type { TableClient } from '@azure/data-tables';
-import { storeMisconfigured } from '../../core/errors.ts';
-import { type Credential, findPlace } from './settings.ts';
+import { clientAt } from '../../azure-storage/client-at.ts';
+import { findPlace } from '../../azure-storage/settings.ts';
+import { loadPackage } from '../../core/load-package.ts';
 import { limitTries } from './try-limit.ts';
 
 export interface Connection {
@@ -58,37 +59,14 @@ export function own(options: OwnClientOptions): Connection {
 
 async function make(options: OwnClientOptions, agents: { http: HttpAgent; https: HttpsAgent }): Promise<TableClient> {
   const { connection, tableName, maxRetries, requestTimeoutMs } = options;
-  const place = findPlace(connection, process.env);
-  const sdk = await load('@azure/data-tables', () => import('@azure/data-tables'));
+  const place = findPlace('table', connection, process.env);
+  const { RestError, TableClient } = await loadPackage('@azure/data-tables', () => import('@azure/data-tables'));
   const retryOptions = { maxRetries, retryDelayInMs: RETRY_DELAY_MS, maxRetryDelayInMs: MAX_RETRY_DELAY_MS };
-  try {
-    const client =
-      place.kind === 'connection-string'
-        ? sdk.TableClient.fromConnectionString(place.connectionString, tableName, { retryOptions, allowInsecureConnection: place.insecure })
-        : new sdk.TableClient(place.url, tableName, await credential(place.credential), { retryOptions });
-    limitTries(client, { limitMs: requestTimeoutMs, agents, RestError: sdk.RestError });
-    return client;
-  } catch (cause) {
-    throw storeMisconfigured(`no client could be made from the settings of ${connection} (${(cause as Error).message}).`, cause);
-  }
-}
-
-async function credential(chosen: Credential) {
-  const { ClientSecretCredential, DefaultAzureCredential, ManagedIdentityCredential } = await load(
-    '@azure/identity',
-    () => import('@azure/identity'),
-  );
-  if (chosen.kind === 'client-secret') return new ClientSecretCredential(chosen.tenantId, chosen.clientId, chosen.clientSecret);
-  if (chosen.kind === 'default') return new DefaultAzureCredential(chosen.clientId ? { managedIdentityClientId: chosen.clientId } : {});
-  const { clientId, resourceId } = chosen;
-  if (resourceId) return new ManagedIdentityCredential({ resourceId });
-  return clientId ? new ManagedIdentityCredential({ clientId }) : new ManagedIdentityCredential();
-}
-
-async function load<T>(name: string, from: () => Promise<T>): Promise<T> {
-  try {
-    return await from();
-  } catch (cause) {
-    throw storeMisconfigured(`the package ${name} could not be loaded. Install it beside rerunsafe.`, cause);
-  }
+  const client = await clientAt('table', place, {
+    byConnectionString: (connectionString, insecure) =>
+      TableClient.fromConnectionString(connectionString, tableName, { retryOptions, allowInsecureConnection: insecure }),
+    byIdentity: (url, credential) => new TableClient(url, tableName, credential, { retryOptions }),
+  });
+  limitTries(client, { limitMs: requestTimeoutMs, agents, RestError });
+  return client;
 }

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { type RerunSafeError, storeMisconfigured, storeUnavailable, writeUnknown } from '../../core/errors.ts';
+import { isRerunSafeError, type RerunSafeError, storeMisconfigured, storeUnavailable, writeUnknown } from '../../core/errors.ts';
 import { isUnsent, type Try } from './tries.ts';
 
 /** `conflict`: something else stands there. `absent`: nothing does. `doubt`: an earlier try of the same call may have been applied. */
@@ -48,6 +48,8 @@ export function judge(failure: Failure): Refusal | RerunSafeError {
   if (status === 413 || TOO_LARGE.has(code)) return { refused: 'too-large', ...refusal };
 
   if (failure.effect === 'write' && mayHaveHappened(failure, status)) return writeUnknown(failure.what, failure.error);
+  // The credential of our own client has told already what is wrong.
+  if (isRerunSafeError(failure.error, 'STORE_MISCONFIGURED')) return failure.error;
   if (isForPeople(status, failure)) return storeMisconfigured(advice(status, code, error.message), failure.error);
   return storeUnavailable(failure.what, failure.error, retryAfterMs(error));
 }
@@ -63,8 +65,10 @@ const isRefusal = (status: number): boolean => status >= 400 && status < 500 && 
 function isForPeople(status: number, { tries, error }: Failure): boolean {
   if (status !== 0) return isRefusal(status) && status !== 409;
   // Nothing was even sent, and neither an abort nor the network is to blame: a credential or an address.
-  const isAbort = (error as Error | undefined)?.name === 'AbortError';
-  return tries?.every((t) => t === 'never') === true && !isAbort && !isUnsent(error);
+  const { name, code } = (error ?? {}) as { name?: unknown; code?: unknown };
+  // ETIMEDOUT: our own limit for a try, met while waiting for a token.
+  const isGivenUp = name === 'AbortError' || code === 'ETIMEDOUT';
+  return tries?.every((t) => t === 'never') === true && !isGivenUp && !isUnsent(error);
 }
 
 function advice(status: number, code: string, message: string | undefined): string {

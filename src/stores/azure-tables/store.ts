@@ -67,7 +67,8 @@ const RULES: Rules = {
  * refused write costs a second request: the service does not say what stands there.
  *
  * Without a `client`, one is made on first use from the settings of the function app: a connection string in `AzureWebJobsStorage`, or
- * `AzureWebJobsStorage__tableServiceUri` / `__accountName` with an identity (`__credential`, `__clientId`; role "Storage Table Data Contributor").
+ * `AzureWebJobsStorage__tableServiceUri` (or `__serviceUri`, `__accountName`) with an identity (`__credential`, `__clientId`; role "Storage Table Data
+ * Contributor").
  *
  * @throws RerunSafeError `INVALID_OPTIONS` for wrong or unknown options. A missing setting is `STORE_MISCONFIGURED`, on first use.
  *

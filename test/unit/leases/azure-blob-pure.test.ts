@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import { blobNameOf } from '../../../src/leases/azure-blob/blob-name.ts';
-import { containerFrom } from '../../../src/leases/azure-blob/client.ts';
 import { blobLeases } from '../../../src/leases/azure-blob/index.ts';
 import { judge, toError } from '../../../src/leases/azure-blob/map-error.ts';
 import { composeMetadata, holdUntil, nextToken, parseMetadata } from '../../../src/leases/azure-blob/metadata.ts';
@@ -99,24 +98,5 @@ describe('the options', () => {
   it('a client and a connection are not given together', () => {
     const container = { getBlockBlobClient: () => {}, createIfNotExists: () => {} } as never;
     expect(() => blobLeases({ container, connection: 'X' })).toThrow(expect.objectContaining({ code: 'INVALID_OPTIONS' }));
-  });
-
-  it('a setting that is missing or broken is named, its value is not', async () => {
-    await expect(containerFrom('MY', 'c', {})).rejects.toMatchObject({
-      code: 'STORE_MISCONFIGURED',
-      message: expect.stringContaining('MY__blobServiceUri'),
-    });
-    const broken = await containerFrom('MY', 'c', { MY: 'AccountKey=secret' }).catch((error: Error) => error);
-    expect(broken).toMatchObject({ code: 'STORE_MISCONFIGURED' });
-    expect(String((broken as Error).stack)).not.toContain('secret');
-  });
-
-  it.each([
-    [{ MY: 'UseDevelopmentStorage=true' }, 'http://127.0.0.1:10000/devstoreaccount1/c'],
-    [{ MY__accountName: 'acc' }, 'https://acc.blob.core.windows.net/c'],
-    [{ MY__blobServiceUri: 'https://x.example/', MY__clientId: '00000000-0000-0000-0000-000000000000' }, 'https://x.example/c'],
-    [{ MY__serviceUri: 'https://y.example', MY__credential: 'managedidentity' }, 'https://y.example/c'],
-  ])('the settings of Azure Functions are understood: %o', async (settings, url) => {
-    expect((await containerFrom('MY', 'c', settings)).url).toBe(url);
   });
 });

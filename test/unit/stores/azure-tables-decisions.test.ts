@@ -1,12 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { RerunSafeError } from '../../../src/core/errors.ts';
+import { RerunSafeError, storeMisconfigured } from '../../../src/core/errors.ts';
 import { FOREVER_MS } from '../../../src/core/record.ts';
 import { entityBytes, fromEntity, isTooLarge, keysOf, toEntity } from '../../../src/stores/azure-tables/entity.ts';
 import { tableStore } from '../../../src/stores/azure-tables/index.ts';
 import { judge } from '../../../src/stores/azure-tables/map-error.ts';
 import { correctionMs, narrow, serviceClock } from '../../../src/stores/azure-tables/service-clock.ts';
-import { findPlace } from '../../../src/stores/azure-tables/settings.ts';
 import type { Try } from '../../../src/stores/azure-tables/tries.ts';
 import { freshId, record } from './azure-tables-subject.ts';
 
@@ -85,6 +84,8 @@ describe('what a failure means', () => {
     ['refused credentials after a lost answer', failed(403, 'AuthorizationFailure'), ['maybe', 'answered'], 'WRITE_UNKNOWN'],
     ['a table that is being deleted', failed(409, 'TableBeingDeleted'), ['answered'], 'STORE_UNAVAILABLE'],
     ['a credential that could not be had', new Error('no token'), [], 'STORE_MISCONFIGURED'],
+    ['a credential that could not be had after a lost answer', storeMisconfigured('no token'), ['maybe'], 'WRITE_UNKNOWN'],
+    ['a token that was waited for in vain', { code: 'ETIMEDOUT' }, [], 'STORE_UNAVAILABLE'],
     ['an entity that exists', failed(409, 'EntityAlreadyExists'), ['answered'], 'conflict'],
     ['an ETag that has passed', failed(412, 'UpdateConditionNotSatisfied'), ['answered'], 'conflict'],
     ['an entity that is gone', failed(404, 'ResourceNotFound'), ['answered'], 'absent'],
@@ -139,35 +140,6 @@ describe("the service's clock", () => {
     wall = 20_600;
     clock.learn(20_000, 20_500, 20_600);
     expect(clock.nowMs()).toBe(20_600);
-  });
-});
-
-describe('the settings of a function app', () => {
-  it('give a connection string, and http only where it is spelled out', () => {
-    const place = (value: string) => findPlace('AzureWebJobsStorage', { AzureWebJobsStorage: value });
-    expect(place('UseDevelopmentStorage=true')).toMatchObject({ kind: 'connection-string', insecure: true });
-    expect(place('DefaultEndpointsProtocol=http;AccountName=a')).toMatchObject({ insecure: true });
-    expect(place('AccountName=a;TableEndpoint=http://127.0.0.1:1/a')).toMatchObject({ insecure: true });
-    expect(place('DefaultEndpointsProtocol=https;AccountName=a;TableEndpoint=https://a.table.core.windows.net')).toMatchObject({ insecure: false });
-  });
-
-  it('give an address and an identity', () => {
-    const settings = { Orders__accountName: 'shop', Orders__credential: 'managedidentity', Orders__clientId: 'id' };
-    const credential = { kind: 'managed-identity', clientId: 'id' };
-    expect(findPlace('Orders', settings)).toEqual({ kind: 'identity', url: 'https://shop.table.core.windows.net', credential });
-    expect(findPlace('X', { AzureWebJobsX__tableServiceUri: 'https://t' })).toEqual({
-      kind: 'identity',
-      url: 'https://t',
-      credential: { kind: 'default' },
-    });
-    const secret = { X__tableServiceUri: 'https://t', X__tenantId: 't', X__clientId: 'c', X__clientSecret: 's' };
-    expect(findPlace('X', secret)).toMatchObject({ credential: { kind: 'client-secret', tenantId: 't', clientId: 'c', clientSecret: 's' } });
-  });
-
-  it('are named when they are missing', () => {
-    expect(() => findPlace('AzureWebJobsStorage', {})).toThrow(
-      /AzureWebJobsStorage, AzureWebJobsStorage__tableServiceUri, AzureWebJobsStorage__accountName/,
-    );
   });
 });
 
