@@ -3,8 +3,8 @@
  *
  * @module
  */
-import { bounded, tryLimitMs } from './bounded.ts';
-import { isRerunSafeError, storeUnavailable } from './errors.ts';
+import { bounded, tryLimitMs, withinInvocation } from './bounded.ts';
+import { isRerunSafeError, storeUnavailable, writeUnknown } from './errors.ts';
 import type { LeaseOptions, TryAcquired } from './lease.ts';
 import { LiveLease } from './live-lease.ts';
 import type { LeaseProvider, System } from './ports.ts';
@@ -14,6 +14,7 @@ import { pauseBeforeMs } from './waits.ts';
 
 /** Answers that come later than the lease they grant are given back and asked for anew, at most so often. */
 const MOST_LATE_ANSWERS = 3;
+const GIVE_BACK_TRIES = 3;
 
 export class Acquisition {
   readonly #leases: LeaseProvider;
@@ -46,7 +47,9 @@ export class Acquisition {
       if (got.kind === 'acquired') {
         if (ownRemainingMs(sentAt, this.#leaseMs, this.#system.clock) > 0)
           return { kind: 'acquired', lease: this.#lease(owner, got.token, sentAt, slot) };
-        await this.#giveBack(owner);
+        // While it may still stand, it is neither free nor somebody else's.
+        if (!(await this.#giveBack(owner)))
+          throw writeUnknown(`the lease on "${this.#name}", which came too late and could not be given back`, undefined);
         if (++late >= MOST_LATE_ANSWERS)
           throw storeUnavailable(`${this.#leases.name} answers later than the lease of ${this.#leaseMs} ms it grants`, undefined);
         continue;
@@ -62,27 +65,45 @@ export class Acquisition {
   async #ask(owner: Owner, sentAt: Instant, slot: number | undefined): ReturnType<LeaseProvider['acquire']> {
     const { label, signal } = this.#options;
     const request = { owner, leaseMs: this.#leaseMs, ...(label === undefined ? {} : { label }), ...(slot === undefined ? {} : { slot }) };
-    for (let tries = 0, doubt = false; ; tries++) {
+    let doubt: unknown;
+    for (let tries = 0; ; tries++) {
       try {
         return await bounded(this.#system, tryLimitMs(this.#leaseMs), (options) => this.#leases.acquire(this.#name, request, options), signal);
       } catch (error) {
-        doubt ||= isRerunSafeError(error, 'WRITE_UNKNOWN');
-        const transient = doubt && (isRerunSafeError(error, 'WRITE_UNKNOWN') || isRerunSafeError(error, 'STORE_UNAVAILABLE'));
-        if (!transient) throw error;
+        if (isRerunSafeError(error, 'WRITE_UNKNOWN')) doubt = error;
+        // A store that is away now settles its own try, not an earlier one that got no answer.
+        if (doubt === undefined || !(isRerunSafeError(error, 'WRITE_UNKNOWN') || isRerunSafeError(error, 'STORE_UNAVAILABLE'))) throw error;
         const pauseMs = pauseBeforeMs(tries, this.#system);
         if (signal?.aborted || ownRemainingMs(sentAt, this.#leaseMs, this.#system.clock) <= pauseMs) {
           await this.#giveBack(owner);
           signal?.throwIfAborted();
-          throw error;
+          throw doubt;
         }
         await pause(this.#system, pauseMs, signal).catch(() => {});
       }
     }
   }
 
-  /** Once, best effort: what is not given back ends by its lease. */
-  async #giveBack(owner: Owner): Promise<void> {
-    await bounded(this.#system, 2_000, (options) => this.#leases.release(this.#name, { owner, token: 0 }, options)).catch(() => {});
+  /** What is not given back ends by its lease. */
+  async #giveBack(owner: Owner): Promise<boolean> {
+    const release = (): Promise<unknown> =>
+      bounded(this.#system, withinInvocation(2_000, this.#invocationMs()), (options) =>
+        this.#leases.release(this.#name, { owner, token: 0 }, options),
+      );
+    for (let tries = 0; tries < GIVE_BACK_TRIES; tries++) {
+      try {
+        await release();
+        return true;
+      } catch (error) {
+        if (!isRerunSafeError(error) || !error.retryable) return false;
+        await pause(this.#system, pauseBeforeMs(tries, this.#system), this.#options.signal).catch(() => {});
+      }
+    }
+    return false;
+  }
+
+  #invocationMs(): number {
+    return this.#options.remainingMs?.() ?? Number.POSITIVE_INFINITY;
   }
 
   #lease(owner: Owner, token: number, sentAt: Instant, slot: number | undefined): LiveLease {

@@ -85,15 +85,15 @@ export class Attempt {
 
   async keepStep(name: string, step: NonNullable<RecordToWrite['steps']>[string]): Promise<MoveResult> {
     const { leaseMs } = this.#facts;
-    const result = await this.#serial.run(() =>
-      this.#move({
+    const result = await this.#serial.run<MoveResult>(async () => {
+      return this.#move({
         kind: 'step',
         change: (standing) => ({ ...standing, steps: { ...standing.steps, [name]: step } }),
         keepTrying: () => this.lifetime.remainingMs() > 0,
         // Short, so that a renewal waiting behind it still comes in time.
         limitMs: Math.max(500, leaseMs / 4),
-      }),
-    );
+      });
+    });
     // Every write restarts the lease in the store.
     if (result.kind === 'written') this.lifetime.renewed(result.sentAt);
     if ((result.kind === 'lost' || result.kind === 'adopt') && !this.#final) this.lifetime.lose('somebody else took it over');
@@ -185,7 +185,9 @@ export class Attempt {
     let vanished = false;
     let doubt: unknown;
     for (let tries = 0; tries < MOST_TRIES; tries++) {
-      const record: RecordToWrite = { ...move.change(this.#record), revision: system.nonce() };
+      // Lost is final for renewals and steps, also for those that were waiting to be tried again.
+      if (!final && this.lifetime.lost) return doubt === undefined ? { kind: 'lost' } : { kind: 'no-answer', error: doubt };
+      const record = this.#next(move.change(this.#record));
       sends.set(record.revision, instant(system.clock));
       let result: WriteResult;
       try {
@@ -215,6 +217,13 @@ export class Attempt {
       } else return decision;
     }
     return { kind: 'no-answer', error: doubt ?? new RerunSafeError('WRITE_UNKNOWN', `The record ${id} changed under each of ${MOST_TRIES} tries.`) };
+  }
+
+  #next(record: RecordToWrite): RecordToWrite {
+    const revision = this.#facts.system.nonce();
+    // Made anew, the row may follow one with a higher token that was purged.
+    const token = this.#version === undefined ? Math.max(record.token, this.#facts.guard.store.clock.nowMs()) : record.token;
+    return { ...record, token, revision };
   }
 
   #keep(record: RecordToWrite, version: Version, sends: ReadonlyMap<string, Instant>, vanished: boolean): MoveResult {

@@ -33,10 +33,18 @@ export interface Held {
   readonly record: RecordToWrite;
   readonly version: Version;
   readonly sentAt: Instant;
+  /** The attempt before this one ended with no outcome: until it is known, giving up says unknown again. */
+  readonly afterUnknown: boolean;
+  /** Ask the caller's `onUnknown` before the work starts. */
+  readonly ask: boolean;
 }
 
+/** What giving up a claim under which nothing was begun leaves behind: released, or as unknown as it was found. */
+export const givenBack = ({ record, afterUnknown }: Pick<Held, 'record' | 'afterUnknown'>, revision: string): RecordToWrite =>
+  afterUnknown ? { ...record, leaseMs: 0, revision } : { ...record, state: 'released', revision };
+
 export type ClaimResult =
-  | { readonly kind: 'claimed'; readonly held: Held; readonly takenOver: boolean; readonly ask: boolean }
+  | { readonly kind: 'claimed'; readonly held: Held }
   | { readonly kind: 'replay'; readonly outcome: Outcome; readonly attempt: number; readonly waited: boolean }
   | { readonly kind: 'in-flight'; readonly retryAfterMs: number }
   | { readonly kind: 'key-reused' }
@@ -44,11 +52,12 @@ export type ClaimResult =
 
 /** A claim that is refused, given back or overtaken is decided anew at most so often. */
 const MOST_ROUNDS = 50;
+const GIVE_BACK_TRIES = 3;
 
 export class Claimer {
   readonly #facts: CallFacts;
-  /** When each write was first sent: if an earlier send is what stands, the lease counts from that one. */
-  readonly #sends = new Map<string, Instant>();
+  /** Each write by its revision: if an earlier one is what stands, the lease counts from when that was sent, and it is that claim. */
+  readonly #sends = new Map<string, { readonly sentAt: Instant; readonly claim: Claim | undefined }>();
   readonly #owners = new Set<Owner>();
   #owner: Owner;
   #standing: Stored | undefined;
@@ -56,8 +65,6 @@ export class Claimer {
   #doubtSince: Instant | undefined;
   #doubt: unknown;
   #tries = 0;
-  #takenOver = false;
-  #ask = false;
 
   constructor(facts: CallFacts) {
     this.#facts = facts;
@@ -81,11 +88,11 @@ export class Claimer {
       round += 1;
       if (decision.kind === 'ours') {
         const held = this.#held(decision.standing);
-        if (ownRemainingMs(held.sentAt, this.#facts.leaseMs, system.clock) > 0) return this.#claimed(held);
+        if (ownRemainingMs(held.sentAt, this.#facts.leaseMs, system.clock) > 0) return { kind: 'claimed', held };
         await this.#giveBack(held);
       } else if (decision.kind === 'claim') {
         const held = await this.#tryClaim(decision);
-        if (held !== undefined) return this.#claimed(held);
+        if (held !== undefined) return { kind: 'claimed', held };
       } else if (decision.kind === 'block') {
         if (await this.#tryBlock(decision)) return { kind: 'blocked', why: decision.why, attempt: decision.over.record.attempt };
       } else if (decision.kind === 'replay') {
@@ -111,12 +118,12 @@ export class Claimer {
   /** The claim as written; undefined: decide anew from what stands there now. */
   async #tryClaim(claim: Claim): Promise<Held | undefined> {
     const record = this.#runningRecord(claim);
-    this.#takenOver = claim.afterUnknown;
-    this.#ask = claim.ask;
-    const result = await this.#send(record, claim.over?.version);
-    if (result === undefined || !result.ok) return undefined;
-    const token = result.token ?? record.token;
-    const held: Held = { record: { ...record, token }, version: result.version, sentAt: this.#sentAt(record.revision) };
+    const result = await this.#send(record, claim.over?.version, claim);
+    if (result === undefined) return undefined;
+    // Settled: another record stands, and our earlier one may have been taken over. Whoever was overtaken never comes back under the same name.
+    if (!result.ok) this.#renameOwner();
+    if (!result.ok) return undefined;
+    const held = this.#held({ record: { ...record, token: result.token ?? record.token }, version: result.version });
     if (ownRemainingMs(held.sentAt, this.#facts.leaseMs, this.#facts.system.clock) > 0) return held;
     await this.#giveBack(held);
     return undefined;
@@ -132,15 +139,15 @@ export class Claimer {
       token: decision.token,
       revision: this.#facts.system.nonce(),
     };
-    const result = await this.#send(record, over.version);
+    const result = await this.#send(record, over.version, undefined);
     return result?.ok === true;
   }
 
   /** Sends a write; keeps what stands there after a conflict. undefined: no answer, and still time to find out. */
-  async #send(record: RecordToWrite, version: Version | undefined): Promise<WriteResult | undefined> {
+  async #send(record: RecordToWrite, version: Version | undefined, claim: Claim | undefined): Promise<WriteResult | undefined> {
     const { system, guard, id, leaseMs, signal } = this.#facts;
     const { store } = guard;
-    this.#sends.set(record.revision, instant(system.clock));
+    this.#sends.set(record.revision, { sentAt: instant(system.clock), claim });
     try {
       const result = await bounded(
         system,
@@ -166,7 +173,7 @@ export class Claimer {
     const stillOpen = this.#doubtSince !== undefined && isRerunSafeError(error, 'STORE_UNAVAILABLE');
     if (!unknown && !stillOpen) throw error;
     const { system, leaseMs, remainingMs, signal } = this.#facts;
-    this.#doubtSince ??= this.#sentAt(revision);
+    this.#doubtSince ??= this.#sent(revision).sentAt;
     this.#doubt = error;
     const leftMs = Math.min(ownRemainingMs(this.#doubtSince, leaseMs, system.clock), remainingMs());
     const pauseMs = pauseBeforeMs(this.#tries++, system);
@@ -184,32 +191,53 @@ export class Claimer {
     const { system, guard, id } = this.#facts;
     try {
       const standing = await bounded(system, this.#giveBackLimitMs(), (options) => guard.store.read(id, options));
-      if (standing?.record.state === 'running' && this.#owners.has(standing.record.owner)) await this.#release(standing.record, standing.version);
+      if (standing?.record.state === 'running' && this.#owners.has(standing.record.owner)) await this.#release(this.#held(standing));
     } catch {
       // Said by the caller already: the claim is in doubt. It ends by its lease.
     }
   }
 
-  /** A claim whose answer came after its own deadline: somebody else may count on the key by now. */
+  /**
+   * A claim whose answer came after its own deadline: somebody else may count on the key by now. Tried a few times; while it may still stand, nobody
+   * can say that nothing was changed, nor call it somebody else's.
+   */
   async #giveBack(held: Held): Promise<void> {
-    const { system, guard, id } = this.#facts;
-    this.#owner = system.nonce();
+    const { system, signal } = this.#facts;
+    let failure: unknown;
+    for (let tries = 0; tries < GIVE_BACK_TRIES; tries++) {
+      try {
+        const result = await this.#release(held);
+        // What stands now: nothing of ours, or our own release, whose answer was lost.
+        this.#standing = result.ok ? await this.#read() : result.reason === 'conflict' ? result.current : this.#standing;
+        this.#renameOwner();
+        return;
+      } catch (error) {
+        failure = error;
+        if (!isRerunSafeError(error) || !error.retryable) break;
+        await pause(system, pauseBeforeMs(tries, system), signal).catch(() => {});
+      }
+    }
+    throw writeUnknown('the claim came too late and could not be given back; the work was not started', failure);
+  }
+
+  #read(): Promise<Stored | undefined> {
+    const { system, guard, id, leaseMs, signal } = this.#facts;
+    return bounded(system, tryLimitMs(leaseMs), (options) => guard.store.read(id, options), signal);
+  }
+
+  #renameOwner(): void {
+    this.#owner = this.#facts.system.nonce();
     this.#owners.add(this.#owner);
-    const result = await this.#release(held.record, held.version).catch(() => undefined);
-    if (result !== undefined && !result.ok && result.reason === 'conflict') this.#standing = result.current;
-    else this.#standing = await bounded(system, tryLimitMs(this.#facts.leaseMs), (options) => guard.store.read(id, options), this.#facts.signal);
-    // Ours still, because the release got lost as well: it ends by its lease, like anybody's.
-    if (this.#standing !== undefined) this.#owners.delete(this.#standing.record.owner);
   }
 
   #giveBackLimitMs(): number {
     return withinInvocation(2_000, this.#facts.remainingMs());
   }
 
-  #release(record: RecordToWrite, version: Version): Promise<WriteResult> {
+  #release(held: Held): Promise<WriteResult> {
     const { system, guard, id } = this.#facts;
-    const released: RecordToWrite = { ...record, state: 'released', revision: system.nonce() };
-    return bounded(system, this.#giveBackLimitMs(), (options) => guard.store.replace(id, released, version, options));
+    const record = givenBack(held, system.nonce());
+    return bounded(system, this.#giveBackLimitMs(), (options) => guard.store.replace(id, record, held.version, options));
   }
 
   async #waitForChange(round: number, leftMs: number): Promise<void> {
@@ -250,18 +278,15 @@ export class Claimer {
     };
   }
 
-  #held({ record, version }: Stored): Held {
-    return { record, version, sentAt: this.#sentAt(record.revision) };
+  #held({ record, version }: Pick<Held, 'record' | 'version'>): Held {
+    const { sentAt, claim } = this.#sent(record.revision);
+    return { record, version, sentAt, afterUnknown: claim?.afterUnknown ?? false, ask: claim?.ask ?? false };
   }
 
-  #claimed(held: Held): ClaimResult {
-    return { kind: 'claimed', held, takenOver: this.#takenOver, ask: this.#ask };
-  }
-
-  #sentAt(revision: string): Instant {
-    const sentAt = this.#sends.get(revision);
-    if (sentAt === undefined) throw new RerunSafeError('WRITE_UNKNOWN', 'A record stands under our owner that this call did not send.');
-    return sentAt;
+  #sent(revision: string): { readonly sentAt: Instant; readonly claim: Claim | undefined } {
+    const sent = this.#sends.get(revision);
+    if (sent === undefined) throw new RerunSafeError('WRITE_UNKNOWN', 'A record stands under our owner that this call did not send.');
+    return sent;
   }
 }
 

@@ -98,7 +98,8 @@ function begin(standing: Stored | undefined, intent: BeginIntent, { nowMs, uncer
   const { record, ageMs } = standing;
   const token = Math.max(record.token + 1, nowMs);
   // Asked before anything else: an answer that was lost must not turn our own record into a stranger's (I7).
-  if (record.state === 'running' && intent.owners.has(record.owner)) return { kind: 'ours', standing };
+  // A lease of 0 ms was given up: it is nobody's any more.
+  if (record.state === 'running' && record.leaseMs > 0 && intent.owners.has(record.owner)) return { kind: 'ours', standing };
   if (isExpired(record, ageMs, uncertaintyMs)) return { ...fresh, token };
   if (fingerprintsDiffer(record.fingerprint, intent.fingerprint)) return { kind: 'key-reused' };
   if (record.state === 'completed') return { kind: 'replay', outcome: record.outcome ?? NO_OUTCOME, attempt: record.attempt };

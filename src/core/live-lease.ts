@@ -74,7 +74,7 @@ export class LiveLease implements Lease {
   }
 
   assertHeld(minMs = 0): void {
-    if (this.#released !== undefined) throw new RerunSafeError('LEASE_LOST', `The lease on "${this.name}" was released.`);
+    if (this.#released !== undefined) throw this.#releasedError();
     this.#lifetime.assertHeld(minMs);
   }
 
@@ -100,7 +100,8 @@ export class LiveLease implements Lease {
   #renewOnce(stop?: AbortSignal): ReturnType<ConstructorParameters<typeof Renewal>[3]> {
     return this.#serial.run(async () => {
       // A renewal after one's own deadline is lost, even where the service would allow it: somebody may have held it meanwhile.
-      if (this.#lifetime.lost || this.#released !== undefined) return { kind: 'lost' };
+      if (this.#released !== undefined) throw this.#releasedError();
+      if (this.#lifetime.lost) return { kind: 'lost' };
       const sentAt = instant(this.#system.clock);
       const limitMs = renewalLimitMs(this.#holder.leaseMs);
       const result = await bounded(this.#system, limitMs, (options) => this.#leases.renew(this.name, this.#holder, options), stop);
@@ -134,6 +135,10 @@ export class LiveLease implements Lease {
       }
     }
     return 'unknown';
+  }
+
+  #releasedError(): RerunSafeError {
+    return new RerunSafeError('LEASE_LOST', `The lease on "${this.name}" was released.`);
   }
 
   #tell(event: LeaseEventName, error?: unknown): void {

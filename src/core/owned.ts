@@ -7,7 +7,7 @@ import { Attempt, type MoveResult } from './attempt.ts';
 import type { CallFacts, Held } from './claim.ts';
 import { decode } from './codec.ts';
 import { errorOutcome } from './error-outcome.ts';
-import { isNotDoneError, isPermanentError, PermanentError, RerunSafeError } from './errors.ts';
+import { isNotDoneError, isPermanentError, PermanentError, RerunSafeError, writeUnknown } from './errors.ts';
 import type { RunEvent, RunEventName } from './events.ts';
 import type { Guard, ThrowVerdict } from './guard.ts';
 import { LiveRun, outcomeOf } from './live-run.ts';
@@ -38,6 +38,8 @@ export class Owned<T> {
   readonly #guard: Guard<T>;
   readonly #signal: AbortSignal | undefined;
   readonly #id: RecordId;
+  readonly #afterUnknown: boolean;
+  readonly #ask: boolean;
   readonly #tell: (event: RunEventName, error?: unknown, notKept?: NotKept) => void;
   readonly #attempt: Attempt;
   readonly #run: LiveRun<T>;
@@ -51,6 +53,8 @@ export class Owned<T> {
     this.#guard = guard;
     this.#signal = facts.signal;
     this.#id = facts.id;
+    this.#afterUnknown = held.afterUnknown;
+    this.#ask = held.ask;
     const { attempt, token } = held.record;
     this.#tell = (event, error, notKept) =>
       tell(event, { attempt, token, ...(error === undefined ? {} : { error }), ...(notKept === undefined ? {} : { notKept }) });
@@ -58,15 +62,15 @@ export class Owned<T> {
     this.#run = new LiveRun<T>(facts, this.#attempt);
   }
 
-  async run(work: Work<T>, ask: boolean): Promise<RunResult<T>> {
+  async run(work: Work<T>): Promise<RunResult<T>> {
     try {
       if (this.#signal?.aborted) {
         // Cancelled while the claim was under way: nothing was begun.
-        await this.#attempt.giveUp('released');
+        await this.#attempt.giveUp(this.#afterUnknown ? 'unknown' : 'released');
         throw this.#signal.reason;
       }
-      if (ask) {
-        const answered = await this.#ask();
+      if (this.#ask) {
+        const answered = await this.#asked();
         if (answered !== undefined) return answered;
       }
       return await this.#work(work);
@@ -76,7 +80,7 @@ export class Owned<T> {
   }
 
   /** Under the new lease, so that nobody else acts on the answer. undefined: not done, go on with the work. */
-  async #ask(): Promise<RunResult<T> | undefined> {
+  async #asked(): Promise<RunResult<T> | undefined> {
     const { onUnknown } = this.#guard;
     if (typeof onUnknown !== 'function') return undefined;
     let answer: Awaited<ReturnType<typeof onUnknown>>;
@@ -87,10 +91,15 @@ export class Owned<T> {
       await this.#attempt.giveUp('unknown');
       throw error;
     }
-    if (answer === 'not-done') return undefined;
+    if (answer === 'not-done') {
+      // Asking took its time: the work starts only under a lease that is alive, for a caller who still wants it.
+      if (this.#signal?.aborted) await this.#attempt.giveUp('unknown');
+      this.#signal?.throwIfAborted();
+      this.#attempt.lifetime.assertHeld();
+      return undefined;
+    }
     if (answer === 'block') {
-      await this.#attempt.block();
-      this.#tell('blocked');
+      await this.#block();
       return { kind: 'blocked', id: this.#id, why: 'unknown', attempt: this.#attempt.attempt };
     }
     if (typeof answer === 'object' && answer !== null && 'done' in answer) return this.#complete(answer.done);
@@ -99,6 +108,17 @@ export class Owned<T> {
       'INVALID_OPTIONS',
       "onUnknown must answer { done: value }, 'not-done' or 'block'. The outcome is still unknown; nothing was run.",
     );
+  }
+
+  /** Blocked is said only when the record is. */
+  async #block(): Promise<void> {
+    const result = await this.#attempt.block();
+    if (result.kind === 'no-answer') throw writeUnknown('blocking the record', result.error);
+    if (result.kind !== 'written') {
+      this.#attempt.lifetime.lose('somebody else took it over');
+      throw this.#attempt.lifetime.lossError();
+    }
+    this.#tell('blocked');
   }
 
   async #work(work: Work<T>): Promise<RunResult<T>> {

@@ -107,9 +107,9 @@ export async function runGuarded<T>(guard: Guard<T>, call: Call, work: Work<T>, 
     tell(claim.kind);
     return claim;
   }
-  const { record } = claim.held;
-  tell(claim.takenOver ? 'taken-over' : 'claimed', { attempt: record.attempt, token: record.token });
-  return new Owned(facts, claim.held, guard, tell).run(work, claim.ask);
+  const { record, afterUnknown } = claim.held;
+  tell(afterUnknown ? 'taken-over' : 'claimed', { attempt: record.attempt, token: record.token });
+  return new Owned(facts, claim.held, guard, tell).run(work);
 }
 
 function factsOf(guard: Guard, call: Call, system: System): CallFacts {

@@ -24,9 +24,10 @@ export function decideAcquire(standing: Stored | undefined, request: AcquireRequ
   if (standing === undefined) return { kind: 'claim', over: undefined, token: nowMs };
   const { record, ageMs } = standing;
   const leftMs = record.leaseMs === 0 ? 0 : record.leaseMs + uncertaintyMs - ageMs;
-  if (leftMs > 0 && record.state === 'running' && record.owner === request.owner) return { kind: 'acquired', token: record.token };
+  const lapsed = isLapsed(record, ageMs, uncertaintyMs);
+  if (record.state === 'running' && !lapsed && record.owner === request.owner) return { kind: 'acquired', token: record.token };
   // Asked only of a free row: while somebody holds it, the slot may be getting done.
-  const taken = record.state === 'running' ? !isLapsed(record, ageMs, uncertaintyMs) : leftMs > 0;
+  const taken = record.state === 'running' ? !lapsed : leftMs > 0;
   if (taken) return { kind: 'held', retryAfterMs: Math.max(1, Math.ceil(leftMs)), ...(record.holder === undefined ? {} : { label: record.holder }) };
   if (slot !== undefined && record.slot !== undefined) {
     if (record.slot === slot) return { kind: 'slot-done' };
@@ -177,8 +178,10 @@ class StoreLeases implements Required<LeaseProvider> {
     return this.#store.read(idOf(name), options);
   }
 
-  #write(name: string, record: RecordToWrite, over: Stored | undefined, options: CallOptions | undefined): Promise<WriteResult> {
+  async #write(name: string, record: RecordToWrite, over: Stored | undefined, options: CallOptions | undefined): Promise<WriteResult> {
     const id = idOf(name);
+    // Whoever asked has gone: what a slow look brings up now must not be taken for him.
+    options?.signal?.throwIfAborted();
     return over === undefined ? this.#store.create(id, record, options) : this.#store.replace(id, record, over.version, options);
   }
 }

@@ -238,7 +238,7 @@ describe('named leases', () => {
     plan.before = (operation, n) => {
       if (operation === 'create' && n === 1) clock.freezeMonotonic(2_000);
     };
-    plan.replace = { 1: 'unavailable' };
+    plan.replace = () => 'unavailable';
     const asked = tryAcquire(leases, 'job', { leaseMs: 1_000 }, clock);
     await expect(inTime(clock, asked)).rejects.toMatchObject({ code: 'WRITE_UNKNOWN' });
   });

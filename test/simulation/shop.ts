@@ -20,7 +20,7 @@ export interface Weather {
   readonly longestMs: number;
 }
 
-export const NO_FAULTS: Weather = { rate: 0, untilMs: 0, longestMs: 0 };
+const NO_FAULTS: Weather = { rate: 0, untilMs: 0, longestMs: 0 };
 
 /** One memory store with its history, and for each process a client of it that meets faults. */
 export class Shop {
