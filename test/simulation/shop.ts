@@ -20,8 +20,6 @@ export interface Weather {
   readonly longestMs: number;
 }
 
-const NO_FAULTS: Weather = { rate: 0, untilMs: 0, longestMs: 0 };
-
 /** One memory store with its history, and for each process a client of it that meets faults. */
 export class Shop {
   readonly history: Accepted[] = [];
