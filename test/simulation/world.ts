@@ -75,7 +75,8 @@ export class World {
   readonly timers: Timers = { after: (ms, callback) => this.after(ms, callback, undefined) };
 
   after(ms: number, callback: () => void, process: Process | undefined, counts = false): () => void {
-    const due: Due = { dueMs: this.#elapsedMs + Math.max(0, ms), callback, process, counts };
+    // As timers do: some time always passes, however small a rest of a wait is.
+    const due: Due = { dueMs: this.#elapsedMs + Math.max(1, ms), callback, process, counts };
     this.#due.add(due);
     return () => void this.#due.delete(due);
   }
