@@ -185,8 +185,8 @@ export class Attempt {
     let vanished = false;
     let doubt: unknown;
     for (let tries = 0; tries < MOST_TRIES; tries++) {
-      // Lost is final for renewals and steps, also for those that were waiting to be tried again.
-      if (!final && this.lifetime.lost) return doubt === undefined ? { kind: 'lost' } : { kind: 'no-answer', error: doubt };
+      // Lost is final for all but the completion, also for what was waiting to be tried again.
+      if (move.kind !== 'complete' && this.lifetime.lost) return doubt === undefined ? { kind: 'lost' } : { kind: 'no-answer', error: doubt };
       const record = this.#next(move.change(this.#record));
       sends.set(record.revision, instant(system.clock));
       let result: WriteResult;

@@ -7,7 +7,7 @@ import { writeUnknown } from './errors.ts';
 import type { CallOptions, System } from './ports.ts';
 
 /** The longest a single call may take, ms; stores have their own, shorter, limit per try. */
-export const CALL_LIMIT_MS = 15_000;
+const CALL_LIMIT_MS = 15_000;
 
 /** A write, and a look after it, still fit into the margin that an adapter keeps before the end of its invocation. */
 const LAST_CALL_MS = 200;

@@ -95,6 +95,9 @@ export class LiveRun<T> implements Run<T> {
     if (result.kind === 'too-large') result = await this.#owner.commit({ kind: 'not-stored', reason: 'too-large' }, write);
     if (result.kind === 'written') {
       this.committed = { kind: 'committed', value };
+      // Nothing is held any more, so nothing can be lost.
+      this.#owner.lifetime.end();
+      await this.#owner.settled();
       return;
     }
     if (result.kind === 'no-answer') {

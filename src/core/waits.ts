@@ -3,13 +3,15 @@
  *
  * @module
  */
-import { bounded, CALL_LIMIT_MS } from './bounded.ts';
+import { bounded } from './bounded.ts';
 import type { RecordStore, Stored, System } from './ports.ts';
 import type { RecordId } from './record.ts';
 import { pause } from './system.ts';
 
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 1_000;
+/** A look that hangs must not hold up those who join it. */
+const LOOK_LIMIT_MS = 5_000;
 
 interface Poll {
   waiters: number;
@@ -49,14 +51,18 @@ export async function nextObservation(
 
 function startPoll(system: System, store: RecordStore, id: RecordId, round: number, byId: Map<RecordId, Poll>): Poll {
   const stop = new AbortController();
+  const forget = (): void => {
+    // A successor may have taken the place already.
+    if (byId.get(id) === poll) byId.delete(id);
+  };
   const observed = pause(system, pauseBeforeMs(round, system), stop.signal)
-    .then(() => bounded(system, CALL_LIMIT_MS, (options) => store.read(id, options), stop.signal))
-    .finally(() => byId.delete(id));
+    .then(() => bounded(system, LOOK_LIMIT_MS, (options) => store.read(id, options), stop.signal))
+    .finally(forget);
   // The last waiter may have left; the poll then ends unobserved.
   observed.catch(() => {});
   const poll: Poll = { waiters: 0, stop, observed };
   byId.set(id, poll);
-  stop.signal.addEventListener('abort', () => byId.get(id) === poll && byId.delete(id), { once: true });
+  stop.signal.addEventListener('abort', forget, { once: true });
   return poll;
 }
 

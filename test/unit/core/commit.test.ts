@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { CommitRequest, Run } from '../../../src/index.ts';
-import { bench, held, inTime } from './engine.ts';
+import { bench, eventsOf, held, inTime } from './engine.ts';
 
 type Bench = ReturnType<typeof bench>;
 
@@ -89,6 +89,28 @@ describe('run.commit', () => {
     });
     expect(result).toMatchObject({ value: 'second', saved: true });
     expect(rows).toEqual(['row']);
+  });
+
+  it('after it nothing is held, so no loss is told, however long the work goes on', async () => {
+    const b = bench({ leaseMs: 1_000 });
+    const { send } = transaction(b);
+    const gate = held<void>();
+    let aborted: boolean | undefined;
+    const events = await eventsOf(async () => {
+      const running = b.run(async (run: Run<string>) => {
+        await run.commit('v', send);
+        await gate.work();
+        aborted = run.signal.aborted;
+        return 'ignored';
+      });
+      await gate.started;
+      await b.clock.advance(5_000);
+      gate.end();
+      expect(await inTime(b.clock, running)).toMatchObject({ value: 'v', saved: true });
+    });
+    expect(aborted).toBe(false);
+    expect(events).toEqual(['claimed', 'completed']);
+    expect(b.clock.pendingTimers()).toBe(0);
   });
 
   it('twice is refused', async () => {
