@@ -1,6 +1,10 @@
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
+import { memoryStore } from '../../src/index.ts';
+import { blobLeases } from '../../src/leases/azure-blob/index.ts';
+import { tableStore } from '../../src/stores/azure-tables/index.ts';
+import { dynamodbStore } from '../../src/stores/dynamodb/index.ts';
 import { ROOT, runNode } from './packed.ts';
 
 // A compiler that reads the SDKs' types: slow on a busy machine.
@@ -48,5 +52,20 @@ describe('the pages', () => {
   it('may declare before an example what the reader has to imagine', async () => {
     const page = '<!-- given: declare const orderId: string; -->\n\n```ts\nconst key: string = orderId;\n```\n';
     expect(await complaints(page)).toBe('');
+  });
+
+  it('the README has the limits that the stores have', async () => {
+    const page = await readFile(join(ROOT, 'README.md'), 'utf8');
+    const row = (name: string): string => page.split('\n').find((line) => line.startsWith(`| \`${name}\``)) ?? '';
+    const kib = (bytes: number): string => (bytes % 1_048_576 === 0 ? `${bytes / 1_048_576} MiB` : `${bytes / 1_024} KiB`);
+    for (const [name, store] of Object.entries({
+      tableStore: tableStore(),
+      dynamodbStore: dynamodbStore({ tableName: 't' }),
+      memoryStore: memoryStore(),
+    })) {
+      expect(row(name), name).toContain(`| ${kib(store.limits.maxRecordBytes)} |`);
+    }
+    const { minLeaseMs, maxLeaseMs } = blobLeases().limits;
+    expect(row('blobLeases')).toContain(`${minLeaseMs / 1_000} to ${maxLeaseMs / 1_000} s`);
   });
 });

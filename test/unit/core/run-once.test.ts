@@ -188,6 +188,26 @@ describe('runOnce', () => {
   });
 });
 
+describe('cost', () => {
+  it('I11 on a store that answers a refusal with the record: first run 2, replay 1, in flight 1, key reused 1, takeover 3', async () => {
+    const { run, store, clock } = bench();
+    const cost = async (work: () => Promise<unknown>): Promise<number> => {
+      const before = store.calls.length;
+      await work();
+      return store.calls.length - before;
+    };
+    expect(await cost(() => run(() => 1, { input: 1 }))).toBe(2);
+    expect(await cost(() => run(() => 1, { input: 1 }))).toBe(1);
+    expect(await cost(() => run(() => 1, { input: 2 }))).toBe(1);
+    const first = held<number>();
+    void run(first.work, { key: 'other', renew: 'none' });
+    await first.started;
+    expect(await cost(() => run(() => 1, { key: 'other' }))).toBe(1);
+    await clock.advance(1_001);
+    expect(await cost(() => run(() => 1, { key: 'other' }))).toBe(3);
+  });
+});
+
 describe('cancellation', () => {
   it('I12 before the claim: nothing is asked of the store; during it: given back, nothing runs; while waiting: the wait ends', async () => {
     const { run, store, plan, clock } = bench();
