@@ -130,7 +130,7 @@ export class Attempt {
   }
 
   /** A throw of the work, as it was judged. After the lease is over nothing is declared: the record lapses. */
-  async giveUp(as: 'released' | 'unknown'): Promise<MoveResult> {
+  async giveUp(as: 'release' | 'unknown' | 'withdraw'): Promise<MoveResult> {
     await this.settled();
     let tries = 0;
     return this.#serial.run(async () => {
@@ -139,7 +139,8 @@ export class Attempt {
       return this.#move(
         {
           kind: 'give-up',
-          change: (standing) => (as === 'released' ? { ...standing, state: 'released' } : { ...standing, leaseMs: 0 }),
+          change: (standing) =>
+            as === 'unknown' ? { ...standing, leaseMs: 0 } : as === 'withdraw' ? withdrawn(standing) : { ...standing, state: 'released' },
           keepTrying: () => this.lifetime.remainingMs() > 0 && ++tries < GIVE_UP_TRIES,
         },
         true,
@@ -264,6 +265,13 @@ export class Attempt {
 }
 
 const isStoreFailure = (error: unknown): boolean => isRerunSafeError(error, 'STORE_UNAVAILABLE') || isRerunSafeError(error, 'WRITE_UNKNOWN');
+
+/** As if it had never been, but for the token. An earlier attempt, or a step, may have done something: then it stays what it was. */
+function withdrawn(standing: RecordToWrite): RecordToWrite {
+  if (standing.attempt > 1 || standing.steps !== undefined) return { ...standing, state: 'released' };
+  const { fingerprint: _, ...rest } = standing;
+  return { ...rest, state: 'released', attempt: 0 };
+}
 
 function completed(standing: RecordToWrite, outcome: Outcome, retentionMs: number): RecordToWrite {
   const { steps: _, ...rest } = standing;

@@ -22,8 +22,11 @@ import {
 import type { RecordStore } from './ports.ts';
 import type { Run } from './run.ts';
 
-/** What a throw of the work means. `release`: failed, may run again. `remember`: it is the outcome. `unknown`: nobody can say what it did. */
-export type ThrowVerdict = 'release' | 'remember' | 'unknown';
+/**
+ * What a throw of the work means. `release`: failed, may run again. `remember`: it is the outcome. `unknown`: nobody can say what it did.
+ * `withdraw`: nothing was begun, so the key may be used again with another input; only of a first attempt without steps, else it is a `release`.
+ */
+export type ThrowVerdict = 'release' | 'remember' | 'unknown' | 'withdraw';
 
 /** What asking the far side brought to light. */
 export type UnknownAnswer<T> = { readonly done: T } | 'not-done' | 'block';

@@ -66,7 +66,7 @@ export class Owned<T> {
     try {
       if (this.#signal?.aborted) {
         // Cancelled while the claim was under way: nothing was begun.
-        await this.#attempt.giveUp(this.#afterUnknown ? 'unknown' : 'released');
+        await this.#attempt.giveUp(this.#afterUnknown ? 'unknown' : 'withdraw');
         throw this.#signal.reason;
       }
       if (this.#ask) {
@@ -182,9 +182,11 @@ export class Owned<T> {
       if (result.kind !== 'written') throw thrown;
       return { kind: 'failed', error: thrown, replayed: false };
     }
-    const result = await this.#attempt.giveUp(verdict === 'release' ? 'released' : 'unknown');
+    // Of this attempt nothing was begun; of the one before it, nobody knows.
+    const as = verdict === 'withdraw' && this.#afterUnknown ? 'unknown' : verdict;
+    const result = await this.#attempt.giveUp(as);
     if (result.kind !== 'written') this.#tell('save-failed', result.kind === 'no-answer' ? result.error : undefined);
-    else this.#tell(verdict === 'release' ? 'released' : 'unknown', thrown);
+    else this.#tell(as === 'unknown' ? 'unknown' : 'released', thrown);
     throw thrown;
   }
 
@@ -192,11 +194,14 @@ export class Owned<T> {
     const { onThrow, onUnknown } = this.#guard;
     try {
       const chosen = onThrow?.(thrown);
-      if (chosen === 'release' || chosen === 'remember' || chosen === 'unknown') return chosen;
+      if (chosen === 'release' || chosen === 'remember' || chosen === 'unknown' || chosen === 'withdraw') return chosen;
       if (chosen !== undefined) {
-        process.emitWarning("onThrow must answer 'release', 'remember', 'unknown' or undefined, at once. The attempt is taken for unknown.", {
-          code: 'RERUNSAFE_ON_THROW',
-        });
+        process.emitWarning(
+          "onThrow must answer 'release', 'remember', 'unknown', 'withdraw' or undefined, at once. The attempt is taken for unknown.",
+          {
+            code: 'RERUNSAFE_ON_THROW',
+          },
+        );
         return 'unknown';
       }
       if (isPermanentError(thrown)) return 'remember';

@@ -132,6 +132,25 @@ describe('what a throw means', () => {
     expect(await run(() => 'ok', { key: 3 })).toMatchObject({ kind: 'blocked' });
   });
 
+  it('I9 withdraws: the key may be used again with another input, by a first attempt without steps only', async () => {
+    const { run } = bench({ onThrow: () => 'withdraw' });
+    const refused = () => Promise.reject(new Error('invalid'));
+    await expect(run(refused, { input: 1 })).rejects.toThrow('invalid');
+    expect(await run((own) => own.attempt, { input: 2 })).toMatchObject({ value: 1, replayed: false });
+    expect(await run(() => 0, { input: 1 })).toEqual({ kind: 'key-reused' });
+    const stepped = run((own) => own.step('s', () => 1).then(refused), { key: 'stepped', input: 1 });
+    await expect(stepped).rejects.toThrow('invalid');
+    expect(await run(() => 0, { key: 'stepped', input: 2 })).toEqual({ kind: 'key-reused' });
+  });
+
+  it('I8 a withdrawal after an unknown attempt leaves it unknown', async () => {
+    const { run, clock } = bench({ onThrow: () => 'withdraw' });
+    void run(() => new Promise(() => {}), { renew: 'none' });
+    await clock.advance(1_001);
+    await expect(run(() => Promise.reject(new Error('invalid')))).rejects.toThrow('invalid');
+    expect(await run(() => 1, { onUnknown: 'block' })).toMatchObject({ kind: 'blocked' });
+  });
+
   it('blocks beyond maxAttempts', async () => {
     const { run } = bench({ maxAttempts: 2 });
     for (const _ of [1, 2])
