@@ -6,6 +6,7 @@
 import { inRun, type Run } from '../core/run.ts';
 import { type BoundHttp, guardHttp, type HttpCall, type HttpReply, type HttpRequestView } from './guard-http.ts';
 import { handOut } from './hand-out.ts';
+import { isRejected } from './reject.ts';
 
 export interface Answering<A> {
   readonly handle: (run: Run<A>) => A | Promise<A>;
@@ -39,12 +40,13 @@ export async function guardAnswers<R, A, H extends HttpReply>(
       return WITHOUT_VALUE;
     }
     const answer = await inRun(handed as Run, () => handle(handed));
+    const mark = isRejected(answer) ? { rejected: true as const } : {};
     try {
-      answered = { answer, reply: await replyFrom(answer) };
+      answered = { answer, reply: { ...(await replyFrom(answer)), ...mark } };
       return answered.reply;
     } catch (error) {
       // The work is done: a reply that cannot be made must not make it run again. It completes without a value, and the caller is told.
-      malformed = { reply: { ...WITHOUT_VALUE }, error };
+      malformed = { reply: { ...WITHOUT_VALUE, ...mark }, error };
       return malformed.reply;
     }
   });

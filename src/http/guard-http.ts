@@ -8,25 +8,25 @@
  */
 import { randomUUID } from 'node:crypto';
 import { isRerunSafeError, otherWrapper } from '../core/errors.ts';
-import type { Call, ThrowVerdict } from '../core/guard.ts';
+import type { Call } from '../core/guard.ts';
 import { unguardedRun } from '../core/live-run.ts';
 import { invalidOptions } from '../core/options.ts';
-import { inRun, type Run } from '../core/run.ts';
-import { runGuarded, unwrap } from '../core/run-once.ts';
-import { handOut } from './hand-out.ts';
-import { isFinal, isKeptReply, type KeptReply, keptReply, replyOf } from './kept-reply.ts';
+import type { Run } from '../core/run.ts';
+import { type RunResult, runGuarded, unwrap } from '../core/run-once.ts';
+import { GuardedHandler, type HttpHandle } from './guarded-handler.ts';
+import { isKeptReply, type KeptReply, replyOf } from './kept-reply.ts';
 import { parseKeyHeader } from './key-header.ts';
 import { HttpNotKept, type HttpReply, type HttpRequestView } from './message.ts';
-import { type BoundHttp, Judged } from './options.ts';
+import type { BoundHttp } from './options.ts';
 import { type ProblemCode, problemReply } from './problem.ts';
 import { requestInput } from './request-fingerprint.ts';
+import { isPastRetention } from './time-ordered-key.ts';
 
+export type { HttpHandle } from './guarded-handler.ts';
 export { HttpNotKept, type HttpReply, type HttpRequestView } from './message.ts';
 export { type BoundHttp, bindHttp, HTTP_RULES, type HttpOptions } from './options.ts';
 
 export type HttpCall = Pick<Call, 'holder' | 'leaseMs' | 'remainingMs' | 'signal'>;
-/** `passed`: the request passes through; its run is unguarded, with derived keys that no other request has. */
-export type HttpHandle = (run: Run<HttpReply>, passed: boolean) => Promise<HttpReply>;
 
 /**
  * Answers always; throws only what the handler, or a function among the options, threw.
@@ -46,99 +46,33 @@ export async function guardHttp<R>(bound: BoundHttp<R>, request: R, view: HttpRe
   if (read.tooLong === true || read.body.byteLength > bound.maxBodyBytes) return refuse('BODY_TOO_LARGE');
   const fingerprint = typeof bound.fingerprint === 'function' ? { own: await bound.fingerprint(request) } : undefined;
 
-  const work = new GuardedHandler(bound, handle);
+  const { retentionMs, store } = bound.guard;
+  const tooOld = bound.timeOrderedKeys && isPastRetention(key.key, { nowMs: store.clock.nowMs(), retentionMs });
+  const work = new GuardedHandler(bound, handle, tooOld ? () => refuse('KEY_EXPIRED') : undefined);
   try {
     if (fingerprint !== undefined && typeof fingerprint.own !== 'string') throw invalidOptions('fingerprint', ['it must return a string']);
     const input = bound.hashesBody ? requestInput(read) : undefined;
     const result = await runGuarded(bound.guard, { ...call, key: key.key, scope, input, fingerprint: fingerprint?.own }, (run) => work.run(run));
     if (result.kind === 'completed' && !result.replayed && work.reply !== undefined) return work.reply;
-    const kept = unwrap(bound.guard, result);
-    if (!isKeptReply(kept)) throw otherWrapper(bound.guard.operation);
-    return replyOf(kept, result.kind === 'completed' && result.replayed);
+    if (result.kind === 'completed' && !isKeptReply(result.value)) throw otherWrapper(bound.guard.operation);
+    if (!(await mayBeSeen(bound, request, result))) return refuse('REPLAY_REFUSED');
+    return replyOf(unwrap(bound.guard, result), result.kind === 'completed' && result.replayed);
   } catch (error) {
     if (error instanceof HttpNotKept && error.reply === work.reply) return error.reply;
     if (!work.began && call.signal?.aborted === true && error === call.signal.reason) return problemReply(bound.problemBase, 'WRITE_UNKNOWN');
-    if (!isRerunSafeError(error) || work.isOfTheHandler(error) || bound.isOfOnUnknown(error)) throw error;
+    if (!isRerunSafeError(error) || work.isOfTheHandler(error) || bound.isForeign(error)) throw error;
     return problemReply(bound.problemBase, error.code, error);
-  }
-}
-
-/** The handler as work: what it returned, what it threw, and what of that was not its own. */
-class GuardedHandler<R> {
-  readonly #bound: BoundHttp<R>;
-  readonly #handle: HttpHandle;
-  readonly #raised = new WeakSet<object>();
-  #signal: AbortSignal | undefined;
-  #thrown: { readonly error: unknown } | undefined;
-  #returned: HttpReply | undefined;
-  #committed: HttpReply | undefined;
-
-  constructor(bound: BoundHttp<R>, handle: HttpHandle) {
-    this.#bound = bound;
-    this.#handle = handle;
-  }
-
-  /** With all its headers, cookies too: only a replay goes without. */
-  get reply(): HttpReply | undefined {
-    return this.#committed ?? this.#returned;
-  }
-
-  get began(): boolean {
-    return this.#signal !== undefined;
-  }
-
-  async run(run: Run<KeptReply>): Promise<KeptReply> {
-    this.#signal = run.signal;
-    const handed = handOut<HttpReply, KeptReply>(run, (reply) => this.#kept(reply), {
-      committed: (reply) => {
-        this.#committed = reply;
-      },
-      raised: (error) => this.#raised.add(error),
-    });
-    let reply: HttpReply;
-    try {
-      reply = await inRun(handed as Run, () => this.#handle(handed, false));
-    } catch (error) {
-      this.#thrown = { error };
-      throw error;
-    }
-    this.#returned = reply;
-    if (this.#isKept(reply)) return this.#kept(reply);
-    const verdict = this.#judge(reply);
-    if (verdict === 'remember') return this.#kept(reply);
-    throw new Judged(reply, verdict);
-  }
-
-  /** An error of a nested guarded call is the handler's own; what our run raised is not, nor our signal's reason. */
-  isOfTheHandler(error: object): boolean {
-    return this.#thrown !== undefined && this.#thrown.error === error && !this.#raised.has(error) && this.#signal?.reason !== error;
-  }
-
-  #kept(reply: HttpReply): KeptReply {
-    return keptReply(reply, this.#bound.storeHeaders);
-  }
-
-  #isKept(reply: HttpReply): boolean {
-    try {
-      const chosen: unknown = this.#bound.keep?.(reply);
-      return typeof chosen === 'boolean' ? chosen : isFinal(reply.status);
-    } catch {
-      // The work is done: a rule that fails must not make it run again.
-      return isFinal(reply.status);
-    }
-  }
-
-  #judge(reply: HttpReply): ThrowVerdict | undefined {
-    try {
-      return this.#bound.onThrow?.(new HttpNotKept(reply));
-    } catch {
-      return 'unknown';
-    }
   }
 }
 
 function ownRun<R>({ guard }: BoundHttp<R>, { remainingMs = () => Number.POSITIVE_INFINITY, signal }: HttpCall): Run<HttpReply> {
   return unguardedRun({ operation: guard.operation, id: randomUUID(), remainingMs, signal });
+}
+
+/** Only a plain yes is one: a look that was never finished must not show anything. */
+async function mayBeSeen<R>({ authorizeReplay }: BoundHttp<R>, request: R, result: RunResult<KeptReply>): Promise<boolean> {
+  if (authorizeReplay === undefined || !('replayed' in result) || !result.replayed) return true;
+  return (await authorizeReplay(request, { status: result.kind === 'completed' ? result.value.status : 500 })) === true;
 }
 
 const isMissing = (value: unknown): boolean => value === undefined || value === null || value === '';

@@ -30,6 +30,8 @@ export interface HttpReply {
   readonly body: Uint8Array;
   /** The body cannot be kept (a stream): the record completes without it, and later callers are told so. */
   readonly streamed?: true;
+  /** Refused before anything was begun: the record is withdrawn, so that a corrected request may use the key. */
+  readonly rejected?: true;
   /** What else belongs to the outcome, kept and replayed with the reply: outputs that the platform writes after the handler. */
   readonly attached?: unknown;
 }

@@ -31,6 +31,16 @@ export interface HttpOptions<R, T = HttpReply> extends GuardOptions<T> {
   /** Take only the quoted form of the draft. Default false: a bare run of visible ASCII is the same key as its quoted form. */
   readonly strict?: boolean;
   /**
+   * A key from the header that is a UUID of version 7, and older than the retention, is refused with 400 instead of run again without a word: the
+   * record of its first use may be forgotten. Where a record still stands it is replayed. Default true; false where clients send old ids as keys.
+   */
+  readonly timeOrderedKeys?: boolean;
+  /**
+   * A second look before a replay: whoever was allowed to do something may have lost the right to see it. Anything but true is 403, and nothing else
+   * changes. Asked with the status of the kept reply (500 for a remembered error), after the request was found to be the same; not for a first answer.
+   */
+  readonly authorizeReplay?: (request: R, reply: { readonly status: number }) => boolean | Promise<boolean>;
+  /**
    * What makes two requests the same. Default: method, path, query, content type, body (JSON in canonical form). `false`: a key is never checked
    * against its request, and the body is not read.
    */
@@ -39,6 +49,12 @@ export interface HttpOptions<R, T = HttpReply> extends GuardOptions<T> {
   readonly keep?: (reply: HttpReply) => boolean | undefined;
   /** More headers to keep beside content type, language, encoding, disposition, location, etag, last-modified, link and retry-after. */
   readonly storeHeaders?: readonly string[];
+  /**
+   * A streamed reply: `pass` sends it on as it comes, and its record completes without it (later callers get 409, `RESULT_NOT_STORED`);
+   * `{ recordUpTo }` reads it first, up to so many bytes, and records it like any other reply. What is longer, and server-sent events, pass. With
+   * `recordUpTo` nothing goes out before the stream has ended, or is longer than that. Default `pass`, with a warning at the first stream.
+   */
+  readonly streams?: 'pass' | { readonly recordUpTo: number };
   /** Longer bodies are refused with 413 before any work: they have to be read to be hashed. Bytes. Default 1,048,576. */
   readonly maxBodyBytes?: number;
   /** Where the `type` of a problem begins. Default `urn:rerunsafe:problem:`. */
@@ -54,6 +70,13 @@ const areKept: Rule = (value) => {
   return areTokens(value) ?? (never.length === 0 ? undefined : `must not name ${never.join(', ')}: never stored, a replay is for another moment`);
 };
 
+const isRecording: Rule = (value) => {
+  const names = typeof value === 'object' && value !== null ? Object.keys(value) : [];
+  return names.length === 1 && isInteger(1)((value as { recordUpTo?: unknown }).recordUpTo) === undefined
+    ? undefined
+    : 'must be { recordUpTo: bytes }, at least 1';
+};
+
 /** The rules of {@link HttpOptions}, beside those of the guard. */
 export const HTTP_RULES: Rules = {
   scope: either(isOneOf('public'), isFunction),
@@ -62,6 +85,9 @@ export const HTTP_RULES: Rules = {
   required: isBoolean,
   headerName: isToken,
   strict: isBoolean,
+  timeOrderedKeys: isBoolean,
+  authorizeReplay: isFunction,
+  streams: either(isOneOf('pass'), isRecording),
   fingerprint: either((value) => (value === false ? undefined : 'must be false'), isFunction),
   keep: isFunction,
   storeHeaders: areKept,
@@ -78,6 +104,9 @@ export interface BoundHttp<R> {
   readonly required: boolean;
   readonly headerName: string;
   readonly strict: boolean;
+  readonly timeOrderedKeys: boolean;
+  readonly authorizeReplay: HttpOptions<R>['authorizeReplay'];
+  readonly streams: HttpOptions<R>['streams'];
   readonly fingerprint: HttpOptions<R>['fingerprint'];
   /** False: nobody looks at the body, an adapter need not read it. */
   readonly hashesBody: boolean;
@@ -87,8 +116,8 @@ export interface BoundHttp<R> {
   readonly maxBodyBytes: number;
   readonly problemBase: string;
   readonly onThrow: GuardOptions['onThrow'];
-  /** An error of a guarded call inside `onUnknown`: no refusal of this request. */
-  isOfOnUnknown(error: object): boolean;
+  /** An error of a guarded call inside `onUnknown` or `authorizeReplay`: no refusal of this request. */
+  isForeign(error: object): boolean;
 }
 
 /**
@@ -97,7 +126,7 @@ export interface BoundHttp<R> {
  * @throws RerunSafeError `INVALID_OPTIONS` with everything that is wrong.
  */
 export function bindHttp<R>(what: string, options: HttpOptions<R>): BoundHttp<R> {
-  const { onUnknown, onThrow } = options ?? {};
+  const { onUnknown, onThrow, authorizeReplay } = options ?? {};
   const checked = guardFrom(what, options, HTTP_RULES, ['scope']);
   if (options.methods?.length === 0) throw invalidOptions(what, ['methods is empty: nothing would be guarded']);
   const storeHeaders = new Set([...KEPT_HEADERS, ...(options.storeHeaders ?? []).map((name) => name.toLowerCase())]);
@@ -117,6 +146,9 @@ export function bindHttp<R>(what: string, options: HttpOptions<R>): BoundHttp<R>
     required: options.required ?? true,
     headerName: options.headerName ?? 'Idempotency-Key',
     strict: options.strict ?? false,
+    timeOrderedKeys: (options.timeOrderedKeys ?? true) && options.key === undefined,
+    authorizeReplay: authorizeReplay && ((request, reply) => looked(() => authorizeReplay(request, reply), foreign)),
+    streams: options.streams,
     fingerprint: options.fingerprint,
     hashesBody: options.fingerprint === undefined,
     keep: options.keep,
@@ -124,7 +156,7 @@ export function bindHttp<R>(what: string, options: HttpOptions<R>): BoundHttp<R>
     maxBodyBytes: options.maxBodyBytes ?? 1_048_576,
     problemBase: options.problemBase ?? 'urn:rerunsafe:problem:',
     onThrow,
-    isOfOnUnknown: (error) => foreign.has(error),
+    isForeign: (error) => foreign.has(error),
   };
 }
 
@@ -135,6 +167,15 @@ export class Judged extends HttpNotKept {
   constructor(reply: HttpReply, verdict: Judged['verdict']) {
     super(reply);
     this.verdict = verdict;
+  }
+}
+
+async function looked(look: () => boolean | Promise<boolean>, foreign: WeakSet<object>): Promise<boolean> {
+  try {
+    return await look();
+  } catch (error) {
+    if (isRerunSafeError(error)) foreign.add(error);
+    throw error;
   }
 }
 

@@ -6,7 +6,7 @@
 import type { ErrorCode, RerunSafeError } from '../core/errors.ts';
 import type { HttpReply } from './message.ts';
 
-export type ProblemCode = ErrorCode | 'MALFORMED_KEY' | 'BODY_TOO_LARGE';
+export type ProblemCode = ErrorCode | 'MALFORMED_KEY' | 'KEY_EXPIRED' | 'REPLAY_REFUSED' | 'BODY_TOO_LARGE';
 
 interface Problem {
   /** The end of the `type` URI. */
@@ -18,8 +18,8 @@ interface Problem {
   readonly again?: true;
 }
 
-/** One `type` for each thing a client can tell apart. Titles where the draft has some are the draft's. */
-const PROBLEMS: Partial<Record<ProblemCode, Problem>> = {
+/** One `type` for each thing a client can tell apart. Titles where the draft has some are the draft's. Published in docs/http-protocol.md. */
+export const PROBLEMS: Partial<Record<ProblemCode, Problem>> = {
   MISSING_KEY: {
     type: 'key-missing',
     status: 400,
@@ -32,11 +32,24 @@ const PROBLEMS: Partial<Record<ProblemCode, Problem>> = {
     title: 'Idempotency-Key is malformed',
     detail: 'The key must be one quoted string (or bare visible ASCII) of 1 to 255 characters. Nothing was done.',
   },
+  KEY_EXPIRED: {
+    type: 'key-expired',
+    status: 400,
+    title: 'Idempotency-Key is too old',
+    detail:
+      'The key was made longer ago than requests are remembered. Nothing was done now; find out whether it was done then, before you use a new key.',
+  },
   MISSING_SCOPE: {
     type: 'scope-missing',
     status: 401,
     title: 'The caller is not known',
     detail: 'It cannot be told on whose behalf this request is made. Nothing was done.',
+  },
+  REPLAY_REFUSED: {
+    type: 'replay-refused',
+    status: 403,
+    title: 'The earlier reply may not be seen any more',
+    detail: 'The request was done. The caller is no longer allowed to see what it was answered.',
   },
   BODY_TOO_LARGE: { type: 'body-too-large', status: 413, title: 'The body is too large', detail: 'Nothing was done.' },
   KEY_REUSED: {
@@ -87,7 +100,8 @@ const PROBLEMS: Partial<Record<ProblemCode, Problem>> = {
   },
 };
 
-const MISCONFIGURED: Problem = {
+/** Whatever else is wrong: the service, not the request. */
+export const MISCONFIGURED: Problem = {
   type: 'misconfigured',
   status: 500,
   title: 'The service is not set up correctly',

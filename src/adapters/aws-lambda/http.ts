@@ -33,9 +33,9 @@ export type HttpResult<E> = E extends { readonly requestContext: { readonly elb:
 /** What a handler may return: with payload 2.0 also a plain value, which becomes the JSON of a 200. */
 export type HttpAnswer<E> = E extends APIGatewayProxyEventV2WithRequestContext<unknown> ? unknown : HttpResult<E>;
 
-/** The options of the HTTP engine, with what Lambda knows by itself. */
+/** The options of the HTTP engine, with what Lambda knows by itself. Answers are never streams here. */
 export interface LambdaHttpOptions<E>
-  extends Omit<HttpOptions<E>, keyof LambdaGuardOptions<unknown> | 'remainingMs' | 'signal'>,
+  extends Omit<HttpOptions<E>, keyof LambdaGuardOptions<unknown> | 'remainingMs' | 'signal' | 'streams'>,
     LambdaGuardOptions<HttpAnswer<E>> {}
 
 /**
@@ -57,7 +57,8 @@ export function idempotentHttp<E extends HttpEvent = APIGatewayProxyEventV2>(
   options: LambdaHttpOptions<E>,
   handler: (event: E, context: Context, run: Run<HttpAnswer<E>>) => HttpAnswer<E> | Promise<HttpAnswer<E>>,
 ): (event: E, context: Context) => Promise<HttpResult<E>> {
-  checkOptions('idempotentHttp', options, { ...LAMBDA_RULES, ...HTTP_RULES }, ['store', 'operation', 'scope']);
+  const { streams: _, ...rules } = HTTP_RULES;
+  checkOptions('idempotentHttp', options, { ...LAMBDA_RULES, ...rules }, ['store', 'operation', 'scope']);
   const { deadlineMarginMs = DEADLINE_MARGIN_MS, onUnknown, ...rest } = options;
   const given = { ...rest, onUnknown: typeof onUnknown === 'function' ? asking(onUnknown) : onUnknown };
   const bound = bindHttp<E>('idempotentHttp', withDefaults(given, { renew: 'none' as const }) as HttpOptions<E>);

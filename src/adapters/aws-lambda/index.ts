@@ -5,6 +5,7 @@
  */
 export type { Lease, NotAcquired } from '../../core/lease.ts';
 export { HttpNotKept, type HttpReply } from '../../http/guard-http.ts';
+export { reject } from '../../http/reject.ts';
 export type { SingletonOptions, Slot } from '../singleton.ts';
 export { type EventOptions, idempotent } from './event.ts';
 export type { KeyedOptions } from './guard-lambda.ts';

@@ -32,8 +32,9 @@ export type GuardedHttpHandler = (request: HttpRequest, context: InvocationConte
  * replayed with `Idempotent-Replayed: true`. Cookies go out with the first answer only. Refusals are problem documents; what the handler throws is
  * thrown, and the host makes its 500.
  *
- * A streamed body (`Readable`, `ReadableStream`, `AsyncIterable`, server-sent events) goes out unchanged and cannot be kept: later callers of its
- * key get 409 (`RESULT_NOT_STORED`). An `HttpResponse` object is read to its end first.
+ * A streamed body (`Readable`, `ReadableStream`, `AsyncIterable`) goes out unchanged and is not kept: later callers of its key get 409
+ * (`RESULT_NOT_STORED`); or it is kept up to a size, see `streams`. Server-sent events always go out unchanged. An `HttpResponse` object is read to
+ * its end first. An answer that was passed through {@link reject} leaves no record.
  *
  * @throws RerunSafeError `INVALID_OPTIONS` when it is built, with everything that is wrong.
  * @example
@@ -57,7 +58,11 @@ export function idempotentHttp(options: IdempotentHttpOptions, handler: Idempote
       { holder: holderOf(context) },
       {
         handle: (run) => handler(request, context, run),
-        replyFrom: (result) => replyFrom(result, context),
+        replyFrom: async (result) => {
+          const reply = await replyFrom(result, context, bound.streams);
+          if (reply.streamed && bound.streams === undefined) tellOfStreams(bound.guard.operation);
+          return reply;
+        },
       },
     );
     return guarded.kind === 'passed' ? guarded.answer : initFrom(guarded.reply, context);
@@ -66,12 +71,27 @@ export function idempotentHttp(options: IdempotentHttpOptions, handler: Idempote
 
 /** What a user's function reads of the body, the handler must still find there. */
 function reading(options: IdempotentHttpOptions | undefined): Partial<HttpOptions<HttpRequest>> {
-  const { key, scope, fingerprint } = options ?? {};
+  const { key, scope, fingerprint, authorizeReplay } = options ?? {};
   return {
     ...(typeof key === 'function' && { key: (request: HttpRequest) => key(copyOf(request)) }),
     ...(typeof scope === 'function' && { scope: (request: HttpRequest) => scope(copyOf(request)) }),
     ...(typeof fingerprint === 'function' && { fingerprint: (request: HttpRequest) => fingerprint(copyOf(request)) }),
+    ...(typeof authorizeReplay === 'function' && {
+      authorizeReplay: (request: HttpRequest, reply: { readonly status: number }) => authorizeReplay(copyOf(request), reply),
+    }),
   };
+}
+
+const told = new Set<string>();
+
+/** Once for each operation, at its first stream: before that nobody knows that a handler streams, and a warning to everybody is read by nobody. */
+function tellOfStreams(operation: string): void {
+  if (told.has(operation)) return;
+  told.add(operation);
+  process.emitWarning(
+    `${operation}: a streamed reply goes out unrecorded; later requests with its key are answered 409. Set streams to 'pass' if that is meant, or to { recordUpTo: bytes }.`,
+    { code: 'RERUNSAFE_STREAM_NOT_RECORDED' },
+  );
 }
 
 /** `onUnknown` speaks of replies as the handler does. */

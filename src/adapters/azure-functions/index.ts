@@ -6,6 +6,7 @@
  * @module
  */
 export { HttpNotKept, type HttpOptions, type HttpReply } from '../../http/guard-http.ts';
+export { reject } from '../../http/reject.ts';
 export type { SingletonOptions, Slot } from '../singleton.ts';
 export { type IdempotentOptions, idempotent } from './idempotent.ts';
 export { type IdempotentEachOptions, idempotentEach } from './idempotent-each.ts';

@@ -7,7 +7,8 @@
  * @module
  */
 import type { Cookie, HttpResponse, HttpResponseInit, InvocationContext } from '@azure/functions';
-import type { HttpReply } from '../../http/guard-http.ts';
+import type { HttpOptions, HttpReply } from '../../http/guard-http.ts';
+import { readUpTo, type Streamed } from '../../http/read-stream.ts';
 import { type Outputs, outputsOf, setOutputs } from './outputs.ts';
 
 export type AzureResult = HttpResponseInit | HttpResponse;
@@ -23,7 +24,7 @@ export interface AzureReply extends HttpReply {
 /** Statuses that have no body: the platform's classes throw when they are given one. */
 const WITHOUT_BODY: ReadonlySet<number> = new Set([204, 205, 304]);
 
-export async function replyFrom(result: unknown, context: InvocationContext): Promise<AzureReply> {
+export async function replyFrom(result: unknown, context: InvocationContext, streams: HttpOptions<unknown>['streams'] = 'pass'): Promise<AzureReply> {
   const outputs = outputsOf(context);
   const attached = outputs === undefined ? {} : { attached: outputs };
   // The host makes 204 of no result at all.
@@ -40,7 +41,13 @@ export async function replyFrom(result: unknown, context: InvocationContext): Pr
   const init = result as HttpResponseInit;
   const response = nativeResponse(init);
   const headers = [...response.headers.entries()];
-  if (isStream(init)) return streamed(init, response.status, headers, attached);
+  if (isStream(init)) {
+    // Server-sent events may have no end, and nobody would see the first before the last.
+    if (streams === 'pass' || isEventStream(headers)) return streamed(init, response.status, headers, attached);
+    const read = await readUpTo(init.body as Streamed, streams.recordUpTo);
+    if (read.kind === 'longer') return streamed({ ...init, body: read.whole }, response.status, headers, attached);
+    return { status: response.status, headers, body: read.body, ...extras, ...attached };
+  }
   return { status: response.status, headers, body: new Uint8Array(await response.arrayBuffer()), ...extras, ...attached };
 }
 
