@@ -19,6 +19,7 @@ import { parseKeyHeader } from './key-header.ts';
 import { HttpNotKept, type HttpReply, type HttpRequestView } from './message.ts';
 import type { BoundHttp } from './options.ts';
 import { type ProblemCode, problemReply } from './problem.ts';
+import { isRemembered } from './remembered.ts';
 import { requestInput } from './request-fingerprint.ts';
 import { isPastRetention } from './time-ordered-key.ts';
 
@@ -52,7 +53,9 @@ export async function guardHttp<R>(bound: BoundHttp<R>, request: R, view: HttpRe
   try {
     if (fingerprint !== undefined && typeof fingerprint.own !== 'string') throw invalidOptions('fingerprint', ['it must return a string']);
     const input = bound.hashesBody ? requestInput(read) : undefined;
-    const result = await runGuarded(bound.guard, { ...call, key: key.key, scope, input, fingerprint: fingerprint?.own }, (run) => work.run(run));
+    const asked: Call = { ...call, key: key.key, scope, input, fingerprint: fingerprint?.own };
+    if (tooOld && !(await isRemembered(bound.guard, asked))) return refuse('KEY_EXPIRED');
+    const result = await runGuarded(bound.guard, asked, (run) => work.run(run));
     if (result.kind === 'completed' && !result.replayed && work.reply !== undefined) return work.reply;
     if (result.kind === 'completed' && !isKeptReply(result.value)) throw otherWrapper(bound.guard.operation);
     if (!(await mayBeSeen(bound, request, result))) return refuse('REPLAY_REFUSED');

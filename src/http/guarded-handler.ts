@@ -24,7 +24,7 @@ export class GuardedHandler<R> {
   #returned: HttpReply | undefined;
   #committed: HttpReply | undefined;
 
-  /** `refusal`: what is answered instead of running the work where nothing is remembered of it. */
+  /** `refusal`: what is answered instead of a first attempt, whose record was forgotten between the look at it and the claim. */
   constructor(bound: BoundHttp<R>, handle: HttpHandle, refusal?: () => HttpReply) {
     this.#bound = bound;
     this.#handle = handle;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { isPastRetention, madeAtMs } from '../../../src/http/time-ordered-key.ts';
-import { memoryStore } from '../../../src/index.ts';
+import { memoryStore, type RecordStore, RerunSafeError } from '../../../src/index.ts';
 import { virtualClock } from '../../../src/testing/virtual-clock.ts';
 import { headerOf, operation, problemOf, reply } from './exchange.ts';
 
@@ -56,6 +56,58 @@ describe('a time-ordered key', () => {
     }
     expect(charge.calls).toBe(1);
     expect((await send(uuid7(clock.nowMs()))).status).toBe(201);
+  });
+
+  it('I3 that is refused costs one read, and leaves nothing that a later attempt could take for its own', async () => {
+    const clock = virtualClock();
+    const store = memoryStore({ clock });
+    const calls: string[] = [];
+    const counting: RecordStore = {
+      ...store,
+      read(...given) {
+        calls.push('read');
+        return store.read(...given);
+      },
+      create(...given) {
+        calls.push('create');
+        return store.create(...given);
+      },
+    };
+    const { send } = service({ store: counting });
+    expect((await send(uuid7(clock.nowMs() - 2 * DAY_MS))).status).toBe(400);
+    expect(calls).toEqual(['read']);
+  });
+
+  it('I3 whose record is forgotten between the look and the claim is not run either, and the key stays free', async () => {
+    const { clock, charge, send } = service();
+    const key = uuid7(clock.nowMs());
+    const { store } = charge.bound.guard;
+    const stale = operation(
+      {
+        store: {
+          ...store,
+          read: async (...given) => {
+            const seen = await store.read(...given);
+            await clock.advance(2 * DAY_MS);
+            return seen;
+          },
+        },
+      },
+      () => reply(500),
+    );
+    await clock.advance(DAY_MS - HOUR_MS);
+    await send(key);
+    await clock.advance(2 * HOUR_MS);
+    const answer = await stale.sendRaw({ headers: { 'idempotency-key': key } });
+    expect([answer.status, stale.calls]).toEqual([400, 0]);
+    for await (const { record } of store.list({})) expect([record.state, record.attempt]).toEqual(['released', 0]);
+  });
+
+  it('I3 is not run while the store cannot say whether it was', async () => {
+    const clock = virtualClock();
+    const down = () => Promise.reject(new RerunSafeError('STORE_UNAVAILABLE', 'down'));
+    const { charge, send } = service({ store: { ...memoryStore({ clock }), read: down } });
+    expect([(await send(uuid7(0))).status, charge.calls]).toEqual([503, 0]);
   });
 
   it('I3 is replayed for as long as its record stands, however old it is', async () => {

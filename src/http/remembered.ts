@@ -1,0 +1,21 @@
+/**
+ * Whether anything stands for a key, without claiming it: a claim that is meant to be refused might be left behind, and the next attempt would run.
+ *
+ * @module
+ */
+import { bounded, withinInvocation } from '../core/bounded.ts';
+import type { Call, Guard } from '../core/guard.ts';
+import { keyParts, recordId, scopeParts } from '../core/key.ts';
+import { isExpired } from '../core/record.ts';
+import { realSystem } from '../core/system.ts';
+
+/** @throws RerunSafeError whatever the store says, and `INVALID_OPTIONS` for a scope that is none. */
+export async function isRemembered(
+  { operation, store }: Pick<Guard, 'operation' | 'store'>,
+  { key, scope, remainingMs, signal }: Call,
+): Promise<boolean> {
+  const id = recordId(operation, scopeParts(scope, operation), keyParts(key, operation));
+  const limitMs = withinInvocation(Number.POSITIVE_INFINITY, remainingMs?.() ?? Number.POSITIVE_INFINITY);
+  const standing = await bounded(realSystem, limitMs, (options) => store.read(id, options), signal);
+  return standing !== undefined && !isExpired(standing.record, standing.ageMs, store.clock.uncertaintyMs);
+}
