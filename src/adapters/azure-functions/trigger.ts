@@ -7,7 +7,7 @@ import type { InvocationContext } from '@azure/functions';
 import { MAX_WAIT_MS } from '../../core/guard.ts';
 import { invalidOptions } from '../../core/options.ts';
 
-const BOUNDED_WAIT_MS = 30_000;
+export const BOUNDED_WAIT_MS = 30_000;
 
 /** A throw is redelivered at once: without a pause, a duplicate would use up all deliveries while the first still runs, and be dead-lettered. */
 const REDELIVERED_AT_ONCE = new Set(['servicebustrigger', 'queuetrigger', 'blobtrigger', 'rabbitmqtrigger', 'sqltrigger', 'mysqltrigger']);
@@ -26,6 +26,24 @@ export function defaultWaitMs(context: InvocationContext, leaseMs: number): numb
   if (LOST_ON_THROW.has(type)) return MAX_WAIT_MS;
   return REDELIVERED_AT_ONCE.has(type) ? Math.min(leaseMs, BOUNDED_WAIT_MS) : 0;
 }
+
+/**
+ * Whether a batch ends at its first failure, where the user did not choose. Messages of a session come back in order, all of them, so nothing is lost;
+ * a stream moves on, and what was not tried would never be.
+ */
+export const stopsAtFailure = (context: InvocationContext): boolean =>
+  triggerType(context) === 'servicebustrigger' && (context.options.trigger as { isSessionsEnabled?: unknown }).isSessionsEnabled === true;
+
+/** The last try of a retry policy on a stream: after it the host moves on. */
+export const isLastTry = (context: InvocationContext): boolean => {
+  const { retryContext } = context;
+  return (
+    LOST_ON_THROW.has(triggerType(context)) &&
+    retryContext !== undefined &&
+    retryContext.maxRetryCount > 0 &&
+    retryContext.retryCount >= retryContext.maxRetryCount
+  );
+};
 
 export const returnIsIgnored = (context: InvocationContext): boolean =>
   context.options.return === undefined && IGNORES_RETURN.has(triggerType(context));
