@@ -37,7 +37,7 @@ async function complaints(page: string): Promise<string> {
 }
 
 describe('the pages', () => {
-  it.each(['README.md', 'CONTRIBUTING.md'])('%s has examples that compile against the source as it is', async (name) => {
+  it.each(['README.md', 'CONTRIBUTING.md', 'docs/client.md'])('%s has examples that compile against the source as it is', async (name) => {
     const page = await readFile(join(ROOT, name), 'utf8');
     expect(snippetsOf(page).length).toBeGreaterThan(0);
     expect(await complaints(page)).toBe('');
