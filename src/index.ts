@@ -20,5 +20,6 @@ export type * from './core/ports.ts';
 export type { BlockedWhy, Outcome, Owner, RecordId, RecordToWrite, State, StoredRecord, StoredStep, Version } from './core/record.ts';
 export { type CommitRequest, currentRun, type Run, type StepOptions } from './core/run.ts';
 export { type RunResult, runOnce, tryRunOnce, type Work } from './core/run-once.ts';
+export { type AesSealOptions, aesSeal, type Seal } from './core/seal.ts';
 export { storeLeases } from './core/store-leases.ts';
 export { memoryStore } from './stores/memory/index.ts';

@@ -21,6 +21,7 @@ import {
 } from './options.ts';
 import type { RecordStore } from './ports.ts';
 import type { Run } from './run.ts';
+import type { Seal } from './seal.ts';
 
 /**
  * What a throw of the work means. `release`: failed, may run again. `remember`: it is the outcome. `unknown`: nobody can say what it did.
@@ -66,6 +67,8 @@ export interface GuardOptions<T = unknown> {
   readonly onStoreDown?: 'refuse' | 'run';
   /** The key as people see it in the record. Default true; `false` keeps it out; a string replaces it. */
   readonly label?: boolean | string;
+  /** Seals outcomes and steps before they are stored, see `aesSeal`. What was stored before stays readable. */
+  readonly seal?: Seal;
   /** Time left to the whole invocation, ms: bounds waits and `run.remainingMs()`. Given by the adapters. */
   readonly remainingMs?: () => number;
   /** Cancels waiting, and aborts the run's signal. */
@@ -107,6 +110,7 @@ export const GUARD_RULES: Rules = {
   maxAttempts: isInteger(1),
   onStoreDown: isOneOf('refuse', 'run'),
   label: either(isBoolean, isName(200)),
+  seal: has('close', 'open'),
   remainingMs: isFunction,
   signal: isSignal,
 };

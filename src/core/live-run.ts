@@ -12,6 +12,7 @@ import { derivedKey } from './key.ts';
 import { invalidOptions, isName } from './options.ts';
 import type { Outcome, RecordId } from './record.ts';
 import type { CommitRequest, Run, StepOptions } from './run.ts';
+import { sealed, stepPlace } from './seal.ts';
 import { runStep } from './step.ts';
 
 /** What `run.commit` brought about; the end of the run asks for it. */
@@ -72,7 +73,8 @@ export class LiveRun<T> implements Run<T> {
     }
     this.#stepNames.add(name);
     const fingerprint = options.input === undefined ? undefined : fingerprintOf(options.input);
-    return runStep(this.#owner, name, fingerprint, work);
+    const { id, guard } = this.#facts;
+    return runStep(this.#owner, { name, fingerprint, seal: guard.seal, place: stepPlace(id, name) }, work);
   }
 
   commit(value: T, send: (request: CommitRequest) => ReturnType<Parameters<Attempt['commit']>[1]>): Promise<void> {
@@ -89,9 +91,9 @@ export class LiveRun<T> implements Run<T> {
 
   async #commit(value: T, send: Parameters<Run<T>['commit']>[1]): Promise<void> {
     if (this.committed.kind !== 'open') throw new RerunSafeError('DUPLICATE_STEP', 'The run was already committed.');
-    const { id } = this.#facts;
+    const { id, guard } = this.#facts;
     const write: Parameters<Attempt['commit']>[1] = (record, version) => send({ id, record, version });
-    let result = await this.#owner.commit(outcomeOf(value), write);
+    let result = await this.#owner.commit(sealed(outcomeOf(value), guard.seal, id), write);
     if (result.kind === 'too-large') result = await this.#owner.commit({ kind: 'not-stored', reason: 'too-large' }, write);
     if (result.kind === 'written') {
       this.committed = { kind: 'committed', value };

@@ -13,6 +13,7 @@ import type { Guard, ThrowVerdict } from './guard.ts';
 import { LiveRun, outcomeOf } from './live-run.ts';
 import type { BlockedWhy, Outcome, RecordId } from './record.ts';
 import { inRun, type Run } from './run.ts';
+import { opened, sealed } from './seal.ts';
 
 export type RunResult<T> =
   /** `saved: false`: the work succeeded, but no save got through; see `save-failed`. */
@@ -141,7 +142,7 @@ export class Owned<T> {
   }
 
   async #complete(value: T): Promise<RunResult<T>> {
-    let outcome = outcomeOf(value);
+    let outcome: Outcome = sealed(outcomeOf(value), this.#guard.seal, this.#id);
     let result = await this.#attempt.complete(outcome);
     if (result.kind === 'too-large') {
       outcome = { kind: 'not-stored', reason: 'too-large' };
@@ -167,7 +168,7 @@ export class Owned<T> {
 
   #overtaken(result: Extract<MoveResult, { kind: 'adopt' | 'lost' }>): RunResult<T> {
     this.#attempt.lifetime.lose('somebody else took it over');
-    if (result.kind === 'adopt') return replayOf<T>(this.#guard.operation, result.outcome, result.attempt);
+    if (result.kind === 'adopt') return replayOf(this.#guard, this.#id, result.outcome, result.attempt);
     throw this.#attempt.lifetime.lossError();
   }
 
@@ -176,8 +177,8 @@ export class Owned<T> {
     const verdict = this.#run.committed.kind === 'in-doubt' ? 'unknown' : this.#judge(thrown);
     if (this.#attempt.lifetime.lost || this.#run.committed.kind === 'in-doubt') throw thrown;
     if (verdict === 'remember') {
-      let result = await this.#attempt.complete(errorOutcome(thrown));
-      if (result.kind === 'too-large') result = await this.#attempt.complete(errorOutcome(thrown, true));
+      let result = await this.#attempt.complete(this.#errorOutcome(thrown));
+      if (result.kind === 'too-large') result = await this.#attempt.complete(this.#errorOutcome(thrown, true));
       this.#tell(result.kind === 'written' ? 'remembered' : 'save-failed', thrown);
       if (result.kind !== 'written') throw thrown;
       return { kind: 'failed', error: thrown, replayed: false };
@@ -188,6 +189,10 @@ export class Owned<T> {
     if (result.kind !== 'written') this.#tell('save-failed', result.kind === 'no-answer' ? result.error : undefined);
     else this.#tell(as === 'unknown' ? 'unknown' : 'released', thrown);
     throw thrown;
+  }
+
+  #errorOutcome(thrown: unknown, bare = false): Outcome {
+    return sealed(errorOutcome(thrown, bare), this.#guard.seal, this.#id);
   }
 
   #judge(thrown: unknown): ThrowVerdict {
@@ -217,7 +222,8 @@ export class Owned<T> {
   }
 }
 
-export function replayOf<T>(operation: string, outcome: Outcome, attempt: number): RunResult<T> {
+export function replayOf<T>({ operation, seal }: Guard<T>, id: RecordId, stored: Outcome, attempt: number): RunResult<T> {
+  const outcome = opened(stored, seal, id);
   if (outcome.kind === 'value') return { kind: 'completed', value: decode(outcome.value) as T, replayed: true, saved: true, attempt };
   if (outcome.kind === 'error') {
     const { name, message, code, data } = outcome.error;

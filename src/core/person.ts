@@ -9,7 +9,8 @@ import { storeUnavailable } from './errors.ts';
 import { type Key, keyParts, recordId, scopeParts } from './key.ts';
 import { anything, checkOptions, has, invalidOptions, isBoolean, isName } from './options.ts';
 import type { RecordStore } from './ports.ts';
-import type { Outcome, RecordToWrite } from './record.ts';
+import type { Outcome, RecordId, RecordToWrite } from './record.ts';
+import { type Seal, sealed } from './seal.ts';
 import { realSystem } from './system.ts';
 
 /** A run by its key, as in `runOnce`. */
@@ -18,6 +19,8 @@ export interface RunOf {
   readonly operation: string;
   readonly key: Key;
   readonly scope?: Key;
+  /** As the wrapper's own: what is resolved as done is sealed with it. */
+  readonly seal?: Seal;
   /** Also while it is still running: the present owner is fenced, but its work may go on. Default false. */
   readonly force?: boolean;
 }
@@ -25,7 +28,7 @@ export interface RunOf {
 /** `running`: nothing was changed; wait, or use `force`. `not-needed`: it has an outcome, or may run again anyway. */
 export type PersonResult = { readonly kind: 'written' } | Exclude<PersonDecision, { kind: 'write' }>;
 
-const RULES = { store: has('read', 'replace'), operation: isName(128), key: anything, scope: anything, force: isBoolean };
+const RULES = { store: has('read', 'replace'), operation: isName(128), key: anything, scope: anything, force: isBoolean, seal: has('close', 'open') };
 const TOMBSTONE_RETENTION_MS = 3_600_000;
 const MOST_ROUNDS = 20;
 
@@ -39,8 +42,10 @@ const MOST_ROUNDS = 20;
  */
 export async function resolveRun(run: RunOf, as: 'not-done' | { readonly done: unknown }): Promise<PersonResult> {
   const outcome = as === 'not-done' ? undefined : outcomeOf(as);
-  return write(run, 'resolve', (record) =>
-    outcome === undefined ? { ...open(record), state: 'released', attempt: 0 } : { ...open(record), state: 'completed', outcome },
+  return write(run, 'resolve', (record, id) =>
+    outcome === undefined
+      ? { ...open(record), state: 'released', attempt: 0 }
+      : { ...open(record), state: 'completed', outcome: sealed(outcome, run.seal, id) },
   );
 }
 
@@ -60,7 +65,7 @@ export async function forgetRun(run: RunOf): Promise<PersonResult> {
 
 const open = ({ blockedWhy: _, ...record }: RecordToWrite): RecordToWrite => record;
 
-async function write(run: RunOf, kind: PersonIntent['kind'], change: (record: RecordToWrite) => RecordToWrite): Promise<PersonResult> {
+async function write(run: RunOf, kind: PersonIntent['kind'], change: (record: RecordToWrite, id: RecordId) => RecordToWrite): Promise<PersonResult> {
   const { store, operation, key, scope, force = false } = run;
   checkOptions(`${kind}Run`, run, RULES, ['store', 'operation']);
   const id = recordId(operation, scopeParts(scope, operation), keyParts(key, operation));
@@ -69,7 +74,7 @@ async function write(run: RunOf, kind: PersonIntent['kind'], change: (record: Re
     const decision = decide(standing, { kind, force }, { nowMs: store.clock.nowMs(), uncertaintyMs: store.clock.uncertaintyMs });
     if (decision.kind !== 'write') return decision;
     const { over, token } = decision;
-    const record: RecordToWrite = { ...change(over.record), owner: realSystem.nonce(), revision: realSystem.nonce(), token };
+    const record: RecordToWrite = { ...change(over.record, id), owner: realSystem.nonce(), revision: realSystem.nonce(), token };
     const result = await store.replace(id, record, over.version);
     if (result.ok) return { kind: 'written' };
     if (result.reason === 'too-large') throw invalidOptions(`${kind}Run`, ['the value is too large for the store']);

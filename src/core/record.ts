@@ -24,12 +24,14 @@ export type Outcome =
       readonly kind: 'error';
       readonly error: { readonly name: string; readonly message: string; readonly code?: string | number; readonly data?: Encoded };
     }
+  /** One of the others, sealed by the user's key. */
+  | { readonly kind: 'sealed'; readonly sealed: string }
   /** The work succeeded, its value could not be kept. */
   | { readonly kind: 'not-stored'; readonly reason: 'too-large' | 'not-serializable' };
 
 /** A finished step: its value, and the fingerprint of its declared input. */
 export interface StoredStep {
-  readonly outcome: Extract<Outcome, { kind: 'value' | 'not-stored' }>;
+  readonly outcome: Extract<Outcome, { kind: 'value' | 'sealed' | 'not-stored' }>;
   readonly fingerprint?: string;
 }
 

@@ -97,7 +97,7 @@ export async function runGuarded<T>(guard: Guard<T>, call: Call, work: Work<T>, 
   }
   if (claim.kind === 'replay') {
     tell(claim.waited ? 'waited' : 'replayed', { attempt: claim.attempt });
-    return replayOf<T>(guard.operation, claim.outcome, claim.attempt);
+    return replayOf(guard, facts.id, claim.outcome, claim.attempt);
   }
   if (claim.kind === 'blocked') {
     tell('blocked', { attempt: claim.attempt });

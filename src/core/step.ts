@@ -8,17 +8,27 @@ import { decode, encode } from './codec.ts';
 import { RerunSafeError } from './errors.ts';
 import { fingerprintsDiffer } from './fingerprint.ts';
 import type { StoredStep } from './record.ts';
+import { opened, type Seal, sealed } from './seal.ts';
 
-export async function runStep<S>(owner: Attempt, name: string, fingerprint: string | undefined, work: () => S | Promise<S>): Promise<S> {
+export interface StepFacts {
+  readonly name: string;
+  /** Of its declared input. */
+  readonly fingerprint: string | undefined;
+  readonly seal: Seal | undefined;
+  /** What its sealed value is bound to. */
+  readonly place: string;
+}
+
+export async function runStep<S>(owner: Attempt, step: StepFacts, work: () => S | Promise<S>): Promise<S> {
+  const { name, fingerprint, seal, place } = step;
   const kept = owner.steps[name];
-  if (kept !== undefined) return fromKept<S>(name, kept, fingerprint);
+  if (kept !== undefined) return fromKept<S>(step, kept);
   // The work of a step never starts on a lease that is over: somebody else may be doing it.
   owner.lifetime.assertHeld();
   const value = await work();
   const encoding = encode(value);
-  const outcome: StoredStep['outcome'] = encoding.ok
-    ? { kind: 'value', value: encoding.encoded }
-    : { kind: 'not-stored', reason: 'not-serializable' };
+  const plain: StoredStep['outcome'] = encoding.ok ? { kind: 'value', value: encoding.encoded } : { kind: 'not-stored', reason: 'not-serializable' };
+  const outcome = sealed(plain, seal, place);
   const withFingerprint = fingerprint === undefined ? {} : { fingerprint };
   let result = await owner.keepStep(name, { outcome, ...withFingerprint });
   if (result.kind === 'too-large') result = await owner.keepStep(name, { outcome: { kind: 'not-stored', reason: 'too-large' }, ...withFingerprint });
@@ -40,12 +50,13 @@ function outlived(name: string): RerunSafeError {
   return new RerunSafeError('LEASE_LOST', message, { facts: { step: name } });
 }
 
-function fromKept<S>(name: string, { outcome, fingerprint: before }: StoredStep, fingerprint: string | undefined): S {
+function fromKept<S>({ name, fingerprint, seal, place }: StepFacts, { outcome: stored, fingerprint: before }: StoredStep): S {
   if (fingerprintsDiffer(before, fingerprint)) {
     throw new RerunSafeError('STEP_CHANGED', `The step "${name}" was done before with another input. Nothing of it was run.`, {
       facts: { step: name },
     });
   }
+  const outcome = opened(stored, seal, place);
   if (outcome.kind === 'value') return decode(outcome.value) as S;
   throw new RerunSafeError(
     'RESULT_NOT_STORED',
