@@ -4,7 +4,7 @@
 import { app, type EventGridEvent, type HttpHandler, type TimerHandler } from '@azure/functions';
 import { describe, expect, it } from 'vitest';
 import { installFunctionsCore } from '../../scripts/support/functions-host.ts';
-import { idempotent, idempotentEach, idempotentHttp, singleton } from '../../src/adapters/azure-functions/index.ts';
+import { idempotent, idempotentEach, idempotentHttp, keys, singleton } from '../../src/adapters/azure-functions/index.ts';
 import { memoryStore, type Run, storeLeases } from '../../src/index.ts';
 
 const host = installFunctionsCore();
@@ -56,6 +56,13 @@ function everyTrigger(): void {
     cardinality: 'many',
     handler: idempotentEach({ ...one, key: (order) => order.id }, (order) => order.id),
   });
+  app.serviceBusQueue<Order>('sk', { ...queue, handler: idempotent({ ...one, key: keys.serviceBusMessageId }, (order) => order.id) });
+  app.serviceBusQueue<Order[]>('smk', {
+    ...queue,
+    cardinality: 'many',
+    handler: idempotentEach({ ...one, key: keys.serviceBusMessageId, onFailure: 'stop' }, (order) => order.id),
+  });
+  app.http('wh', { handler: idempotentHttp({ ...http, key: (request) => keys.gitHubDelivery(request.headers) }, () => ({})) });
   app.storageBlob<Buffer>('b', {
     path: 'p',
     connection: 'c',
@@ -114,7 +121,7 @@ const inferred: (order: Order, context: never) => Promise<{ taken: string }> = i
 describe('the types of the wrappers', () => {
   it('fit every trigger of the library', () => {
     everyTrigger();
-    expect(host.functions.size).toBe(22);
+    expect(host.functions.size).toBe(25);
     for (const { handler } of host.functions.values()) expect(handler).toHaveLength(2);
     for (const handler of [httpHandler, timerHandler, inferred]) expect(handler).toHaveLength(2);
   });

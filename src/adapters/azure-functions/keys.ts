@@ -11,11 +11,11 @@ import type { KeyPart } from '../../core/key.ts';
 import { entryOf, isBatch, type Place, refuse, sharedEntry, textFrom, timeFrom, wholeFrom } from './trigger-metadata.ts';
 
 /**
- * Goes where `key` is expected.
+ * Goes where `key` is expected. Takes any input, so that the type of the item still comes from where the function is registered.
  *
  * @throws RerunSafeError `MISSING_KEY` for whatever does not lead to exactly one message: missing, empty, an object, a number that was rounded.
  */
-export type TriggerKey = (input: unknown, context: InvocationContext, index?: number) => readonly KeyPart[];
+export type TriggerKey = <I>(input: I, context: InvocationContext, index?: number) => readonly KeyPart[];
 
 const builder =
   (what: string, key: (place: Place) => readonly KeyPart[]): TriggerKey =>
