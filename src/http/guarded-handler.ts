@@ -6,7 +6,7 @@
 import type { ThrowVerdict } from '../core/guard.ts';
 import { inRun, type Run } from '../core/run.ts';
 import { handOut } from './hand-out.ts';
-import { isFinal, type KeptReply, keptReply } from './kept-reply.ts';
+import { isFinal, type KeptReply } from './kept-reply.ts';
 import { HttpNotKept, type HttpReply } from './message.ts';
 import { type BoundHttp, Judged } from './options.ts';
 
@@ -73,7 +73,7 @@ export class GuardedHandler<R> {
   }
 
   #kept(reply: HttpReply): KeptReply {
-    return keptReply(reply, this.#bound.storeHeaders);
+    return this.#bound.toKept(reply);
   }
 
   #isKept(reply: HttpReply): boolean {

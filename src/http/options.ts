@@ -50,6 +50,11 @@ export interface HttpOptions<R, T = HttpReply> extends GuardOptions<T> {
   /** More headers to keep beside content type, language, encoding, disposition, location, etag, last-modified, link and retry-after. */
   readonly storeHeaders?: readonly string[];
   /**
+   * What of a reply is stored, and replayed: takes out what must not lie in the store. The first caller gets the whole. If it throws, the record
+   * completes without a reply.
+   */
+  readonly redact?: (reply: HttpReply) => HttpReply;
+  /**
    * A streamed reply: `pass` sends it on as it comes, and its record completes without it (later callers get 409, `RESULT_NOT_STORED`);
    * `{ recordUpTo }` reads it first, up to so many bytes, and records it like any other reply. What is longer, and server-sent events, pass. With
    * `recordUpTo` nothing goes out before the stream has ended, or is longer than that. Default `pass`, with a warning at the first stream.
@@ -91,6 +96,7 @@ export const HTTP_RULES: Rules = {
   fingerprint: either((value) => (value === false ? undefined : 'must be false'), isFunction),
   keep: isFunction,
   storeHeaders: areKept,
+  redact: isFunction,
   maxBodyBytes: isInteger(1),
   problemBase: isName(500),
 };
@@ -111,8 +117,8 @@ export interface BoundHttp<R> {
   /** False: nobody looks at the body, an adapter need not read it. */
   readonly hashesBody: boolean;
   readonly keep: HttpOptions<R>['keep'];
-  /** Lower case. */
-  readonly storeHeaders: ReadonlySet<string>;
+  /** What is stored of a reply. */
+  readonly toKept: (reply: HttpReply) => KeptReply;
   readonly maxBodyBytes: number;
   readonly problemBase: string;
   readonly onThrow: GuardOptions['onThrow'];
@@ -130,11 +136,12 @@ export function bindHttp<R>(what: string, options: HttpOptions<R>): BoundHttp<R>
   const checked = guardFrom(what, options, HTTP_RULES, ['scope']);
   if (options.methods?.length === 0) throw invalidOptions(what, ['methods is empty: nothing would be guarded']);
   const storeHeaders = new Set([...KEPT_HEADERS, ...(options.storeHeaders ?? []).map((name) => name.toLowerCase())]);
+  const toKept = (reply: HttpReply): KeptReply => keptReply(redacted(reply, options.redact), storeHeaders);
   const foreign = new WeakSet<object>();
   const { onUnknown: _, onThrow: __, ...rest } = checked;
   const guard: Guard<KeptReply> = {
     ...rest,
-    onUnknown: typeof onUnknown === 'function' ? (run) => askKept(onUnknown, run, storeHeaders, foreign) : (onUnknown ?? 'retry'),
+    onUnknown: typeof onUnknown === 'function' ? (run) => askKept(onUnknown, run, toKept, foreign) : (onUnknown ?? 'retry'),
     // A reply that is not kept was judged already, so that nobody is asked twice.
     onThrow: (error) => (error instanceof Judged ? error.verdict : onThrow?.(error)),
   };
@@ -152,12 +159,22 @@ export function bindHttp<R>(what: string, options: HttpOptions<R>): BoundHttp<R>
     fingerprint: options.fingerprint,
     hashesBody: options.fingerprint === undefined,
     keep: options.keep,
-    storeHeaders,
+    toKept,
     maxBodyBytes: options.maxBodyBytes ?? 1_048_576,
     problemBase: options.problemBase ?? 'urn:rerunsafe:problem:',
     onThrow,
     isForeign: (error) => foreign.has(error),
   };
+}
+
+/** The work is done: a redaction that fails must neither undo it nor store what was to be taken out. */
+function redacted(reply: HttpReply, redact: ((reply: HttpReply) => HttpReply) | undefined): HttpReply {
+  if (redact === undefined || reply.streamed) return reply;
+  try {
+    return redact(reply);
+  } catch {
+    return { ...reply, streamed: true };
+  }
 }
 
 /** A reply that is not kept on its way through the guarded work: nothing else tells the record "this did not succeed". */
@@ -182,17 +199,17 @@ async function looked(look: () => boolean | Promise<boolean>, foreign: WeakSet<o
 async function askKept(
   onUnknown: (run: Run<HttpReply>) => UnknownAnswer<HttpReply> | Promise<UnknownAnswer<HttpReply>>,
   run: Run<KeptReply>,
-  storeHeaders: ReadonlySet<string>,
+  toKept: (reply: HttpReply) => KeptReply,
   foreign: WeakSet<object>,
 ): Promise<UnknownAnswer<KeptReply>> {
   const raised = new WeakSet<object>();
   const watch = { raised: (error: object) => void raised.add(error) };
   let answer: UnknownAnswer<HttpReply>;
   try {
-    answer = await onUnknown(handOut<HttpReply, KeptReply>(run, (reply) => keptReply(reply, storeHeaders), watch));
+    answer = await onUnknown(handOut<HttpReply, KeptReply>(run, toKept, watch));
   } catch (error) {
     if (isRerunSafeError(error) && !raised.has(error) && run.signal.reason !== error) foreign.add(error);
     throw error;
   }
-  return typeof answer === 'object' && answer !== null && 'done' in answer ? { done: keptReply(answer.done, storeHeaders) } : answer;
+  return typeof answer === 'object' && answer !== null && 'done' in answer ? { done: toKept(answer.done) } : answer;
 }
