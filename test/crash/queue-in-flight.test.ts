@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { WorkerProcess } from '../../scripts/demo/calls.ts';
 import { deliveriesOf, type Orders, type QueueStage, startQueueStage } from './queue-stage.ts';
 import { type Consumer, MAX_DEQUEUE_COUNT, type Order } from './queue-task.ts';
@@ -8,6 +8,8 @@ const LEASE_MS = 2_500;
 /** A message is visible again long before the work on it is done. */
 const CONSUMER = { leaseMs: LEASE_MS, workMs: 20, batchSize: 1, hiddenS: 1, retryAfterS: 0 };
 const LIMIT_MS = 30_000;
+// Each process loads an SDK first: slow on a busy machine.
+vi.setConfig({ testTimeout: 60_000 });
 
 let stage: QueueStage;
 beforeAll(async () => {
