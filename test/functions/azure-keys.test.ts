@@ -82,8 +82,14 @@ describe('keys of queues', () => {
       '{}',
     ]);
     expect(seen.map(refused).every((why) => why.includes('2 entries for 3 messages'))).toBe(true);
+    // Also where no other array is there to tell.
+    expect((await keysOf(keys.serviceBusMessageId, SB, { MessageIdArray: collection('a', 'c') }, ['1', '2', '3'])).map(refused)).toHaveLength(3);
     expect((await keysOf(keys.serviceBusMessageId, SB, {}, ['{}'])).map(refused)[0]).toContain('messageIdArray is missing');
     expect((await keysOf(keys.serviceBusMessageId, SB, { MessageIdArray: 'abc' }, ['1', '2', '3'])).map(refused)).toHaveLength(3);
+  });
+
+  it('I1 an item of a batch may be an array itself', async () => {
+    expect(await keysOf(keys.serviceBusMessageId, SB, { MessageIdArray: ['a', 'b'] }, ['[1]', '[2]'])).toEqual([['a'], ['b']]);
   });
 
   it('I1 one bad id in a batch is refused alone', async () => {
@@ -152,9 +158,9 @@ describe('keys of queues', () => {
     for (const number of [{ rpc: { json: '9007199254740993' } }, { rpc: { json: '9007199254740992' } }, 1.5, -1, null, undefined, {}, [], true]) {
       refused(await one(number));
     }
-    const metadata = { SequenceNumberArray: longs(1n, 9007199254740993n, 9007199254740995n), EnqueuedTimeUtcArray: [TIME, TIME, TIME] };
+    const metadata = { SequenceNumberArray: longs(4294967295n, 9007199254740993n, 9007199254740995n), EnqueuedTimeUtcArray: [TIME, TIME, TIME] };
     expect(await keysOf(keys.serviceBusSequenceNumber, SB, metadata, ['1', '2', '3'])).toEqual([
-      ['1', TIME_MS],
+      ['4294967295', TIME_MS],
       ['9007199254740993', TIME_MS],
       ['9007199254740995', TIME_MS],
     ]);

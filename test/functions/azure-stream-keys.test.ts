@@ -30,6 +30,18 @@ describe('keys of streams', () => {
     expect(await keysOf(keys.eventHubOffset, HUB, { ...metadata, OffsetArray: ['616008', '1:2'] }, ['{}', '{}'])).toEqual(batch);
   });
 
+  it('I1 a time without a zone is the same on every machine', async () => {
+    const before = process.env.TZ;
+    const metadata = { PartitionContext: partition, Offset: '7', EnqueuedTimeUtc: TIME };
+    try {
+      process.env.TZ = 'America/New_York';
+      expect(await keyOf(keys.eventHubOffset, HUB, metadata)).toEqual([...place, '7', TIME_MS]);
+    } finally {
+      if (before === undefined) delete process.env.TZ;
+      else process.env.TZ = before;
+    }
+  });
+
   it('I1 Event Hubs: what is missing, rounded, or taken over by the body is refused', async () => {
     const good = { PartitionContext: partition, Offset: '616008', EnqueuedTimeUtc: TIME };
     const { PartitionId: _, ...nowhere } = partition;
