@@ -89,13 +89,13 @@ describe('singleton, through the real @azure/functions library', () => {
   });
 
   it.each([
-    ['the monitor is off', null],
+    ['the monitor is off, and the schedule names no moments', null, '00:15:00'],
     ['the host does not know yet', '0001-01-01T00:00:00+00:00'],
     ['the moment is still to come (started by hand, or at start-up)', new Date(Date.now() + 3_600_000).toISOString()],
-  ])('marks no slot when %s, and says so once', async (why, next) => {
+  ])('marks no slot when %s, and says so once', async (why, next, other = schedule) => {
     let calls = 0;
     app.timer(why, {
-      schedule,
+      schedule: other,
       handler: singleton({ leases: storeLeases(memoryStore()), name: 'no slot' }, () => {
         calls += 1;
       }),
@@ -104,6 +104,21 @@ describe('singleton, through the real @azure/functions library', () => {
     const second = await host.invoke(why, tick(next));
     expect(first.logs).toMatchObject([{ level: 'warning', text: expect.stringContaining('only overlap') }]);
     expect([second.logs, calls]).toEqual([[], 2]);
+  });
+
+  it('I3 computes the slot from the schedule where the monitor is off: two hosts, one run', async () => {
+    const leases = storeLeases(memoryStore());
+    let runs = 0;
+    const work = () => {
+      runs += 1;
+    };
+    for (const name of ['unmonitored', 'unmonitored-elsewhere']) {
+      app.timer(name, { schedule, useMonitor: false, handler: singleton({ leases, name: 'unmonitored' }, work) });
+    }
+    const first = await host.invoke('unmonitored', tick(null));
+    const second = await host.invoke('unmonitored-elsewhere', tick(null));
+    expect([first.logs, second.logs.map(({ text }) => text)]).toEqual([[], ['unmonitored: skipped, this slot is already done.']]);
+    expect(runs).toBe(1);
   });
 
   it('takes a slot of its own, or none, and tells of every skip', async () => {
