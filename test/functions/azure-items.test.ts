@@ -1,7 +1,7 @@
 import { app, type InvocationContext, output } from '@azure/functions';
 import { describe, expect, it } from 'vitest';
 import { installFunctionsCore } from '../../scripts/support/functions-host.ts';
-import { idempotent, idempotentEach } from '../../src/adapters/azure-functions/index.ts';
+import { ItemsFailedError, idempotent, idempotentEach } from '../../src/adapters/azure-functions/index.ts';
 import { memoryStore, runOnce } from '../../src/index.ts';
 
 interface Order {
@@ -202,9 +202,9 @@ describe('idempotentEach, through the real @azure/functions library', () => {
     });
     const orders = batch({ id: 'a' }, { id: 'b' }, { id: 'c' }, {});
     const failed = await host.invoke('each', orders).catch((error: unknown) => error);
-    expect(failed).toBeInstanceOf(AggregateError);
+    expect(failed).toBeInstanceOf(ItemsFailedError);
     expect(failed).toMatchObject({ message: 'orders/each: 3 of 4 items failed (index 0, 2, 3), the first with: no a' });
-    expect((failed as AggregateError).errors).toMatchObject([{ message: 'no a' }, { message: 'no c' }, { code: 'MISSING_KEY' }]);
+    expect((failed as ItemsFailedError).errors).toMatchObject([{ message: 'no a' }, { message: 'no c' }, { code: 'MISSING_KEY' }]);
     broken = false;
     await host.invoke('each', batch({ id: 'a' }, { id: 'b' }, { id: 'c' }));
     expect(seen).toEqual(['a:0:1', 'b:1:1', 'c:2:1', 'a:0:2', 'c:2:2']);

@@ -14,8 +14,10 @@ export interface ItemFailure {
  * Thrown by {@link idempotentEach} when not all items are done, so that the host brings the batch back where it does. Names the items by their place
  * in the batch; `errors` and `failures` have what each of them threw. It says nothing of the items that are done: they have their records.
  */
-export class ItemsFailedError extends AggregateError {
+export class ItemsFailedError extends Error {
   override readonly name: string = 'ItemsFailedError';
+  /** What each of the failed items threw. As in an AggregateError, which the types of an app with target ES6 do not know. */
+  readonly errors: readonly unknown[];
   /** In the order of the batch. */
   readonly failures: readonly ItemFailure[];
   /** Places of the items that were not begun: after a failure in an ordered batch, or for want of time. */
@@ -23,10 +25,8 @@ export class ItemsFailedError extends AggregateError {
 
   constructor(operation: string, count: number, failures: readonly ItemFailure[], untried: readonly number[]) {
     const inOrder = [...failures].sort((a, b) => a.index - b.index);
-    super(
-      inOrder.map(({ error }) => error),
-      `${operation}: ${[failedPart(count, inOrder), untriedPart(untried)].filter((part) => part !== '').join('; ')}`,
-    );
+    super(`${operation}: ${[failedPart(count, inOrder), untriedPart(untried)].filter((part) => part !== '').join('; ')}`);
+    this.errors = inOrder.map(({ error }) => error);
     this.failures = inOrder;
     this.untried = untried;
   }
