@@ -45,6 +45,11 @@ export class LiveRun<T> implements Run<T> {
     this.signal = owner.lifetime.signal;
   }
 
+  /** A step has begun: it may have done something, whether or not its value was kept. */
+  get hasBegunSteps(): boolean {
+    return this.#stepNames.size > 0;
+  }
+
   remainingMs(): number {
     return this.#owner.lifetime.remainingMs();
   }

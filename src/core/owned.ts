@@ -184,7 +184,7 @@ export class Owned<T> {
       return { kind: 'failed', error: thrown, replayed: false };
     }
     // Of this attempt nothing was begun; of the one before it, nobody knows.
-    const as = verdict === 'withdraw' && this.#afterUnknown ? 'unknown' : verdict;
+    const as = verdict !== 'withdraw' ? verdict : this.#afterUnknown ? 'unknown' : this.#run.hasBegunSteps ? 'release' : verdict;
     const result = await this.#attempt.giveUp(as);
     if (result.kind !== 'written') this.#tell('save-failed', result.kind === 'no-answer' ? result.error : undefined);
     else this.#tell(as === 'unknown' ? 'unknown' : 'released', thrown);

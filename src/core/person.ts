@@ -10,7 +10,7 @@ import { type Key, keyParts, recordId, scopeParts } from './key.ts';
 import { anything, checkOptions, has, invalidOptions, isBoolean, isName } from './options.ts';
 import type { RecordStore } from './ports.ts';
 import type { Outcome, RecordId, RecordToWrite } from './record.ts';
-import { type Seal, sealed } from './seal.ts';
+import { closed, type Seal } from './seal.ts';
 import { realSystem } from './system.ts';
 
 /** A run by its key, as in `runOnce`. */
@@ -45,7 +45,7 @@ export async function resolveRun(run: RunOf, as: 'not-done' | { readonly done: u
   return write(run, 'resolve', (record, id) =>
     outcome === undefined
       ? { ...open(record), state: 'released', attempt: 0 }
-      : { ...open(record), state: 'completed', outcome: sealed(outcome, run.seal, id) },
+      : { ...done(record), state: 'completed', outcome: run.seal === undefined ? outcome : closed(outcome, run.seal, id) },
   );
 }
 
@@ -64,6 +64,9 @@ export async function forgetRun(run: RunOf): Promise<PersonResult> {
 }
 
 const open = ({ blockedWhy: _, ...record }: RecordToWrite): RecordToWrite => record;
+
+/** As a completion does: steps are for attempts to come, and there are none. */
+const done = ({ blockedWhy: _, steps: __, ...record }: RecordToWrite): RecordToWrite => record;
 
 async function write(run: RunOf, kind: PersonIntent['kind'], change: (record: RecordToWrite, id: RecordId) => RecordToWrite): Promise<PersonResult> {
   const { store, operation, key, scope, force = false } = run;

@@ -1,5 +1,7 @@
 /**
- * Sealing what is stored: outcomes and step values are unreadable, and unchangeable, for whoever only has the store.
+ * Sealing what is stored: outcomes and step values are unreadable for whoever only has the store, and what is sealed opens neither changed nor moved.
+ *
+ * What was stored plain, before a seal was chosen, is still taken: sealing keeps secrets, it does not prove who wrote a record.
  *
  * @module
  */
@@ -27,6 +29,10 @@ const KEY_BYTES = 32;
 const IV_BYTES = 12;
 const TAG_BYTES = 16;
 
+/** What is no key at all has no bytes, and is refused for that. */
+const keyBytes = (key: unknown): Buffer =>
+  typeof key === 'string' ? Buffer.from(key, 'base64') : key instanceof Uint8Array ? Buffer.from(key) : Buffer.alloc(0);
+
 /**
  * AES-256-GCM (NIST SP 800-38D) with key ids, so that keys can be rotated: add the new one, make it `current`, drop the old one after the retention.
  *
@@ -37,9 +43,7 @@ const TAG_BYTES = 16;
  */
 export function aesSeal(options: AesSealOptions): Seal {
   checkOptions('aesSeal', options, { keys: isObject, current: isName(64) }, ['keys', 'current']);
-  const keys = new Map(
-    Object.entries(options.keys).map(([id, key]) => [id, typeof key === 'string' ? Buffer.from(key, 'base64') : Buffer.from(key)]),
-  );
+  const keys = new Map(Object.entries(options.keys).map(([id, key]) => [id, keyBytes(key)]));
   const { current } = options;
   const problems = [...keys].flatMap(([id, key]) => [
     ...(key.byteLength === KEY_BYTES ? [] : [`the key "${id}" must be ${KEY_BYTES} bytes, is ${key.byteLength}`]),
@@ -69,6 +73,14 @@ export function aesSeal(options: AesSealOptions): Seal {
   };
 }
 
+/** @throws whatever the seal throws; TypeError where it gives anything but text (a promise). */
+export function closed(outcome: Outcome, seal: Seal, boundTo: string): Extract<Outcome, { kind: 'sealed' }> {
+  const text: unknown = seal.close(JSON.stringify(outcome), boundTo);
+  if (text instanceof Promise) text.catch(() => {});
+  if (typeof text !== 'string') throw new TypeError('seal.close must return a text, at once');
+  return { kind: 'sealed', sealed: text };
+}
+
 /** Sealed where a seal is chosen. The work is done by now: a seal that fails must not undo that, so then the value is not kept. */
 export function sealed<O extends Outcome>(
   outcome: O,
@@ -77,7 +89,7 @@ export function sealed<O extends Outcome>(
 ): O | Extract<Outcome, { kind: 'sealed' | 'not-stored' }> {
   if (seal === undefined || outcome.kind === 'not-stored') return outcome;
   try {
-    return { kind: 'sealed', sealed: seal.close(JSON.stringify(outcome), boundTo) };
+    return closed(outcome, seal, boundTo);
   } catch {
     return { kind: 'not-stored', reason: 'not-serializable' };
   }

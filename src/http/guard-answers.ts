@@ -34,7 +34,14 @@ export async function guardAnswers<R, A, H extends HttpReply>(
   let answered: { readonly answer: A; readonly reply: HttpReply } | undefined;
   let malformed: { readonly reply: HttpReply; readonly error: unknown } | undefined;
   const reply = await guardHttp(bound, request, view, call, async (run, passes) => {
-    const handed = handOut<A, HttpReply>(run, replyFrom);
+    // Once for each answer: a stream that was committed cannot be read again, and a second reader would take chunks from the first.
+    const replies = new Map<A, HttpReply | Promise<HttpReply>>();
+    const replyOnce = (answer: A): HttpReply | Promise<HttpReply> => {
+      const reply = replies.get(answer) ?? replyFrom(answer);
+      replies.set(answer, reply);
+      return reply;
+    };
+    const handed = handOut<A, HttpReply>(run, replyOnce);
     if (passes) {
       passed = { answer: await handle(handed) };
       return WITHOUT_VALUE;
@@ -42,7 +49,7 @@ export async function guardAnswers<R, A, H extends HttpReply>(
     const answer = await inRun(handed as Run, () => handle(handed));
     const mark = isRejected(answer) ? { rejected: true as const } : {};
     try {
-      answered = { answer, reply: { ...(await replyFrom(answer)), ...mark } };
+      answered = { answer, reply: { ...(await replyOnce(answer)), ...mark } };
       return answered.reply;
     } catch (error) {
       // The work is done: a reply that cannot be made must not make it run again. It completes without a value, and the caller is told.

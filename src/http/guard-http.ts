@@ -49,16 +49,20 @@ export async function guardHttp<R>(bound: BoundHttp<R>, request: R, view: HttpRe
 
   const { retentionMs, store } = bound.guard;
   const tooOld = bound.timeOrderedKeys && isPastRetention(key.key, { nowMs: store.clock.nowMs(), retentionMs });
-  const work = new GuardedHandler(bound, handle, tooOld ? () => refuse('KEY_EXPIRED') : undefined);
+  let refusal = tooOld ? (): HttpReply => refuse('KEY_EXPIRED') : undefined;
+  const work = new GuardedHandler(bound, handle, () => refusal?.());
   try {
     if (fingerprint !== undefined && typeof fingerprint.own !== 'string') throw invalidOptions('fingerprint', ['it must return a string']);
     const input = bound.hashesBody ? requestInput(read) : undefined;
     const asked: Call = { ...call, key: key.key, scope, input, fingerprint: fingerprint?.own };
-    if (tooOld && !(await isRemembered(bound.guard, asked))) return refuse('KEY_EXPIRED');
+    const remembered = tooOld ? await isRemembered(bound.guard, asked) : 'yes';
+    if (remembered === 'no') return refuse('KEY_EXPIRED');
+    // A person has said that it was not done: age says nothing any more.
+    if (remembered === 'to-be-done') refusal = undefined;
     const result = await runGuarded(bound.guard, asked, (run) => work.run(run));
     if (result.kind === 'completed' && !result.replayed && work.reply !== undefined) return work.reply;
     if (result.kind === 'completed' && !isKeptReply(result.value)) throw otherWrapper(bound.guard.operation);
-    if (!(await mayBeSeen(bound, request, result))) return refuse('REPLAY_REFUSED');
+    if (!(await mayBeSeen(bound, request, result, work.began))) return refuse('REPLAY_REFUSED');
     return replyOf(unwrap(bound.guard, result), result.kind === 'completed' && result.replayed);
   } catch (error) {
     if (error instanceof HttpNotKept && error.reply === work.reply) return error.reply;
@@ -73,8 +77,9 @@ function ownRun<R>({ guard }: BoundHttp<R>, { remainingMs = () => Number.POSITIV
 }
 
 /** Only a plain yes is one: a look that was never finished must not show anything. */
-async function mayBeSeen<R>({ authorizeReplay }: BoundHttp<R>, request: R, result: RunResult<KeptReply>): Promise<boolean> {
-  if (authorizeReplay === undefined || !('replayed' in result) || !result.replayed) return true;
+async function mayBeSeen<R>({ authorizeReplay }: BoundHttp<R>, request: R, result: RunResult<KeptReply>, began: boolean): Promise<boolean> {
+  // What onUnknown found out is an earlier reply too, though nothing is replayed yet.
+  if (authorizeReplay === undefined || !('replayed' in result) || (began && !result.replayed)) return true;
   return (await authorizeReplay(request, { status: result.kind === 'completed' ? result.value.status : 500 })) === true;
 }
 

@@ -17,7 +17,7 @@ export type HttpHandle = (run: Run<HttpReply>, passed: boolean) => Promise<HttpR
 export class GuardedHandler<R> {
   readonly #bound: BoundHttp<R>;
   readonly #handle: HttpHandle;
-  readonly #refusal: (() => HttpReply) | undefined;
+  readonly #refusal: () => HttpReply | undefined;
   readonly #raised = new WeakSet<object>();
   #signal: AbortSignal | undefined;
   #thrown: { readonly error: unknown } | undefined;
@@ -25,7 +25,7 @@ export class GuardedHandler<R> {
   #committed: HttpReply | undefined;
 
   /** `refusal`: what is answered instead of a first attempt, whose record was forgotten between the look at it and the claim. */
-  constructor(bound: BoundHttp<R>, handle: HttpHandle, refusal?: () => HttpReply) {
+  constructor(bound: BoundHttp<R>, handle: HttpHandle, refusal: () => HttpReply | undefined = () => undefined) {
     this.#bound = bound;
     this.#handle = handle;
     this.#refusal = refusal;
@@ -42,9 +42,10 @@ export class GuardedHandler<R> {
 
   async run(run: Run<KeptReply>): Promise<KeptReply> {
     this.#signal = run.signal;
-    if (this.#refusal !== undefined && run.attempt === 1) {
-      this.#returned = this.#refusal();
-      throw new Judged(this.#returned, 'withdraw');
+    const refused = run.attempt === 1 ? this.#refusal() : undefined;
+    if (refused !== undefined) {
+      this.#returned = refused;
+      throw new Judged(refused, 'withdraw');
     }
     const handed = handOut<HttpReply, KeptReply>(run, (reply) => this.#kept(reply), {
       committed: (reply) => {

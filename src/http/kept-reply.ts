@@ -72,6 +72,18 @@ export const isKeptReply = (value: unknown): value is KeptReply =>
   typeof (value as Partial<KeptReply>).status === 'number' &&
   Array.isArray((value as Partial<KeptReply>).headers);
 
+/** The work is done: what cannot be kept must not undo it. */
+export function keptOrNot(make: () => HttpReply, storeHeaders: ReadonlySet<string>): KeptReply {
+  try {
+    return keptReply(make(), storeHeaders);
+  } catch {
+    return { status: 200, headers: [], body: NOT_KEPT };
+  }
+}
+
+/** A function is what the codec never keeps: the record completes without a value. */
+const NOT_KEPT = (() => {}) as unknown as string;
+
 export function keptReply(reply: HttpReply, storeHeaders: ReadonlySet<string>): KeptReply {
   return {
     status: reply.status,

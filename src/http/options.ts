@@ -9,7 +9,7 @@ import type { Key } from '../core/key.ts';
 import { either, invalidOptions, isBoolean, isFunction, isInteger, isName, isOneOf, type Rule, type Rules } from '../core/options.ts';
 import type { Run } from '../core/run.ts';
 import { handOut } from './hand-out.ts';
-import { isNeverKept, KEPT_HEADERS, type KeptReply, keptReply } from './kept-reply.ts';
+import { isNeverKept, KEPT_HEADERS, type KeptReply, keptOrNot } from './kept-reply.ts';
 import { HttpNotKept, type HttpReply } from './message.ts';
 
 type Answer<V> = V | undefined | null | Promise<V | undefined | null>;
@@ -136,7 +136,7 @@ export function bindHttp<R>(what: string, options: HttpOptions<R>): BoundHttp<R>
   const checked = guardFrom(what, options, HTTP_RULES, ['scope']);
   if (options.methods?.length === 0) throw invalidOptions(what, ['methods is empty: nothing would be guarded']);
   const storeHeaders = new Set([...KEPT_HEADERS, ...(options.storeHeaders ?? []).map((name) => name.toLowerCase())]);
-  const toKept = (reply: HttpReply): KeptReply => keptReply(redacted(reply, options.redact), storeHeaders);
+  const toKept = (reply: HttpReply): KeptReply => keptOrNot(() => redacted(reply, options.redact), storeHeaders);
   const foreign = new WeakSet<object>();
   const { onUnknown: _, onThrow: __, ...rest } = checked;
   const guard: Guard<KeptReply> = {
@@ -169,12 +169,8 @@ export function bindHttp<R>(what: string, options: HttpOptions<R>): BoundHttp<R>
 
 /** The work is done: a redaction that fails must neither undo it nor store what was to be taken out. */
 function redacted(reply: HttpReply, redact: ((reply: HttpReply) => HttpReply) | undefined): HttpReply {
-  if (redact === undefined || reply.streamed) return reply;
-  try {
-    return redact(reply);
-  } catch {
-    return { ...reply, streamed: true };
-  }
+  // A copy: what is taken out of it in place must still reach the first caller.
+  return redact === undefined || reply.streamed ? reply : redact({ ...reply, body: Uint8Array.from(reply.body) });
 }
 
 /** A reply that is not kept on its way through the guarded work: nothing else tells the record "this did not succeed". */

@@ -56,4 +56,8 @@ async function* chunksOf(stream: Streamed): AsyncGenerator<Chunk> {
 }
 
 const bytesOf = (chunk: Chunk): Uint8Array =>
-  typeof chunk === 'string' ? Buffer.from(chunk) : chunk instanceof ArrayBuffer ? new Uint8Array(chunk) : Uint8Array.from(chunk);
+  typeof chunk === 'string' ? Buffer.from(chunk) : chunk instanceof ArrayBuffer ? new Uint8Array(chunk) : bytesUnder(chunk);
+
+/** The bytes of any view, not its elements: a Uint16Array has two for each. */
+const bytesUnder = (chunk: Uint8Array | ArrayBufferView): Uint8Array =>
+  Uint8Array.from(new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.byteLength));

@@ -13,9 +13,12 @@ import { realSystem } from '../core/system.ts';
 export async function isRemembered(
   { operation, store }: Pick<Guard, 'operation' | 'store'>,
   { key, scope, remainingMs, signal }: Call,
-): Promise<boolean> {
+): Promise<'no' | 'yes' | 'to-be-done'> {
   const id = recordId(operation, scopeParts(scope, operation), keyParts(key, operation));
   const limitMs = withinInvocation(Number.POSITIVE_INFINITY, remainingMs?.() ?? Number.POSITIVE_INFINITY);
   const standing = await bounded(realSystem, limitMs, (options) => store.read(id, options), signal);
-  return standing !== undefined && !isExpired(standing.record, standing.ageMs, store.clock.uncertaintyMs);
+  if (standing === undefined || isExpired(standing.record, standing.ageMs, store.clock.uncertaintyMs)) return 'no';
+  const { state, attempt, fingerprint } = standing.record;
+  // A withdrawn or forgotten record has no fingerprint: only a person leaves a counted-anew record that knows its request.
+  return state === 'released' && attempt === 0 && fingerprint !== undefined ? 'to-be-done' : 'yes';
 }

@@ -112,4 +112,8 @@ function timeSpanMs(value: unknown): number | undefined {
   return ((Number(days) * 24 + Number(hours)) * 60 + Number(minutes)) * 60_000 + Math.round(Number(seconds) * 1_000);
 }
 
-const timeSpan = (ms: number): string => new Date(Math.ceil(ms / 1_000) * 1_000).toISOString().slice(11, 19);
+const timeSpan = (ms: number): string => {
+  const seconds = Math.ceil(ms / 1_000);
+  const days = Math.floor(seconds / 86_400);
+  return `${days === 0 ? '' : `${days}.`}${new Date((seconds % 86_400) * 1_000).toISOString().slice(11, 19)}`;
+};

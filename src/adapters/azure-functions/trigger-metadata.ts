@@ -74,19 +74,20 @@ function refuseShadowed(what: string, input: unknown, name: string): void {
 /** The body as the host saw it, if that is an object. Its parser takes more for JSON than ours: what only looks like an object may have been one. */
 function bodyOf(what: string, input: unknown): object {
   if (typeof input === 'object' && input !== null && !Array.isArray(input) && !(input instanceof Uint8Array)) return input;
-  const head = input instanceof Uint8Array ? decoded(input, 100) : input;
-  if (typeof head !== 'string' || !/^\s*\{/.test(head)) return {};
+  const text = input instanceof Uint8Array ? decoded(input) : input;
+  // U+0085 is a blank to the host; U+0000 is what UTF-32 leaves of its other halves.
+  if (typeof text !== 'string' || !/^[\s\u0085\0]*\{/.test(text)) return {};
   try {
-    return JSON.parse(input instanceof Uint8Array ? decoded(input) : head) as object;
+    return JSON.parse(text) as object;
   } catch {
     throw refuse(what, "the body begins like a JSON object and is none: its properties may stand in the place of the trigger's own");
   }
 }
 
 /** As the host reads a blob: by its byte order mark, which is no part of the text. */
-function decoded(bytes: Uint8Array, end?: number): string {
+function decoded(bytes: Uint8Array): string {
   const encoding = bytes[0] === 0xff && bytes[1] === 0xfe ? 'utf-16le' : bytes[0] === 0xfe && bytes[1] === 0xff ? 'utf-16be' : 'utf-8';
-  return new TextDecoder(encoding).decode(bytes.subarray(0, end));
+  return new TextDecoder(encoding).decode(bytes);
 }
 
 /** A text that somebody chose. Anything else is what is left of one: different texts come out the same. */

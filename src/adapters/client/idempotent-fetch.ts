@@ -106,9 +106,14 @@ async function deliver(bound: BoundClient, payload: Payload, intent: Intent, sig
       if ('error' in tried) throw tried.error;
       return told(tried.response, retries + 1, intent);
     }
+    await pause(system, next, signal);
+    // A machine that slept meanwhile wakes up later than planned: the server may have forgotten the key.
+    if (leftMs() <= 0) {
+      if ('error' in tried) throw tried.error;
+      return told(tried.response, retries + 1, intent);
+    }
     // An answer that nobody reads would hold its connection.
     if ('response' in tried) tried.response.body?.cancel().catch(() => {});
-    await pause(system, next, signal);
   }
 }
 

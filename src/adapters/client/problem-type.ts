@@ -13,6 +13,8 @@ const MOST_MS = 5_000;
 export async function problemTypeOf(response: Response, system: System): Promise<string | undefined> {
   const name = (response.headers.get('content-type') ?? '').split(';', 1)[0]?.trim().toLowerCase();
   if (name !== 'application/problem+json') return undefined;
+  // Whoever sends may have read it already.
+  if (response.bodyUsed || response.body?.locked) return undefined;
   const reader = response.clone().body?.getReader();
   if (reader === undefined) return undefined;
   const stop = (): void => void reader.cancel().catch(() => {});

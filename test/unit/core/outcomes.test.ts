@@ -143,6 +143,22 @@ describe('what a throw means', () => {
     expect(await run(() => 0, { key: 'stepped', input: 2 })).toEqual({ kind: 'key-reused' });
   });
 
+  it('I9 a step that has begun may have done something, kept or not: the key stays bound to its input', async () => {
+    const { run } = bench({ onThrow: () => 'withdraw' });
+    const failing = run((own) => own.step('charge', () => Promise.reject(new Error('time-out'))), { input: 1 });
+    await expect(failing).rejects.toThrow('time-out');
+    expect(await run(() => 0, { input: 2 })).toEqual({ kind: 'key-reused' });
+    const unawaited = run(
+      (own) => {
+        void own.step('charge', () => new Promise(() => {}));
+        throw new Error('invalid');
+      },
+      { key: 'unawaited', input: 1 },
+    );
+    await expect(unawaited).rejects.toThrow('invalid');
+    expect(await run(() => 0, { key: 'unawaited', input: 2 })).toEqual({ kind: 'key-reused' });
+  });
+
   it('I8 a withdrawal after an unknown attempt leaves it unknown', async () => {
     const { run, clock } = bench({ onThrow: () => 'withdraw' });
     void run(() => new Promise(() => {}), { renew: 'none' });

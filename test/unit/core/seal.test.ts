@@ -90,7 +90,28 @@ describe('sealed records', () => {
     await expect(b.run(() => 'again')).rejects.toMatchObject({ code: 'RESULT_NOT_STORED' });
   });
 
+  it('I8 a seal that fails is told to the person, and the run stays blocked', async () => {
+    const b = bench({ onUnknown: 'block' });
+    await b.run(() => Promise.reject(new Error('time-out'))).catch(() => {});
+    await b.run(() => 1);
+    const away = () => {
+      throw new Error('KMS is away');
+    };
+    for (const close of [away, async () => 'later', () => Promise.reject(new Error('later'))]) {
+      const broken = { ...seal, close: close as never };
+      await expect(resolveRun({ store: b.store, operation: 'test/op', key: 'k', seal: broken }, { done: 1 })).rejects.toThrow();
+      expect(await b.run(() => 1, { seal: broken })).toMatchObject({ kind: 'blocked' });
+    }
+  });
+
+  it('I12 a seal that answers later than at once keeps nothing, and nothing is left unhandled', async () => {
+    const b = bench({ seal: { ...seal, close: (() => Promise.reject(new Error('later'))) as never } });
+    expect(await b.run(() => 'done')).toMatchObject({ value: 'done', saved: true });
+    await expect(b.run(() => 'again')).rejects.toMatchObject({ code: 'RESULT_NOT_STORED' });
+  });
+
   it.each([
+    [{ keys: { a: 5 }, current: 'a' }],
     [{ keys: { a: 'short' }, current: 'a' }],
     [{ keys: { one }, current: 'two' }],
     [{ keys: {}, current: 'a' }],

@@ -32,6 +32,28 @@ describe('what lies in the store', () => {
     expect(charge.calls).toBe(1);
   });
 
+  it.each<[string, (whole: ReturnType<typeof reply>) => unknown]>([
+    ['nothing', () => undefined],
+    ['a promise', async (whole) => whole],
+    ['a body that is text', (whole) => ({ ...whole, body: 'text' })],
+    ['a reply without headers', () => ({ status: 201 })],
+  ])('I3 a redaction that returns %s undoes nothing', async (_, redact) => {
+    const charge = operation({ redact: redact as never }, () => reply(201, SECRET));
+    expect((await charge.send()).status).toBe(201);
+    expect((await charge.send()).status).not.toBe(500);
+    expect(charge.calls).toBe(1);
+  });
+
+  it('what a redaction takes out in place still reaches the first caller', async () => {
+    const redact = (whole: ReturnType<typeof reply>) => {
+      whole.body.fill(42);
+      return whole;
+    };
+    const charge = operation({ redact }, () => reply(201, SECRET));
+    expect(textOf(await charge.send())).toBe(SECRET);
+    expect(textOf(await charge.send())).toBe('*'.repeat(SECRET.length));
+  });
+
   it('is sealed where a seal is chosen, and replayed byte for byte', async () => {
     const store = memoryStore();
     const seal = aesSeal({ keys: { k: new Uint8Array(32) }, current: 'k' });
