@@ -69,3 +69,19 @@ describe('a second look before a replay', () => {
     await expect(charge.send()).rejects.toMatchObject({ code: 'KEY_REUSED' });
   });
 });
+
+describe('what onUnknown found out', () => {
+  it('I3 is an earlier reply, and is looked at before it is shown', async () => {
+    const store = memoryStore();
+    const failing = operation({ store, onUnknown: 'block' }, () => {
+      throw new Error('time-out');
+    });
+    await failing.send().catch(() => {});
+    let asked = 0;
+    const found = operation({ store, onUnknown: () => ({ done: reply(200, 'secret') }), authorizeReplay: () => ++asked > 1 }, () => reply(201));
+    const first = await found.send();
+    expect([first.status, textOf(first).includes('secret')]).toEqual([403, false]);
+    expect(textOf(await found.send())).toBe('secret');
+    expect([asked, found.calls]).toEqual([2, 0]);
+  });
+});

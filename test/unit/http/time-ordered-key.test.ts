@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { isPastRetention, madeAtMs } from '../../../src/http/time-ordered-key.ts';
-import { memoryStore, type RecordStore, RerunSafeError } from '../../../src/index.ts';
+import { memoryStore, type RecordStore, RerunSafeError, resolveRun } from '../../../src/index.ts';
 import { virtualClock } from '../../../src/testing/virtual-clock.ts';
 import { headerOf, operation, problemOf, reply } from './exchange.ts';
 
@@ -135,5 +135,25 @@ describe('a time-ordered key', () => {
     const own = service({ key: () => uuid7(0) });
     expect((await own.send('k')).status).toBe(201);
     expect((await service().send('919108f7-52d1-4320-9bac-f847db4148a8')).status).toBe(201);
+  });
+});
+
+describe('an old key of which a person said that it was not done', () => {
+  it('I10 runs: age says nothing any more; another payload is still refused', async () => {
+    const store = memoryStore();
+    const key = uuid7(Date.now() - 2 * DAY_MS);
+    let broken = true;
+    const work = () => {
+      if (broken) throw new Error('time-out');
+      return reply(201);
+    };
+    const send = (body: string, timeOrderedKeys: boolean) =>
+      operation({ store, onUnknown: 'block', timeOrderedKeys }, work).sendRaw({ headers: { 'idempotency-key': key }, body });
+    await send('one', false).catch(() => {});
+    expect((await send('one', true)).status).toBe(409);
+    broken = false;
+    await resolveRun({ store, operation: 'payments/charge', key }, 'not-done');
+    expect((await send('two', true)).status).toBe(422);
+    expect((await send('one', true)).status).toBe(201);
   });
 });
