@@ -68,6 +68,9 @@ const open = ({ blockedWhy: _, ...record }: RecordToWrite): RecordToWrite => rec
 /** As a completion does: steps are for attempts to come, and there are none. */
 const done = ({ blockedWhy: _, steps: __, ...record }: RecordToWrite): RecordToWrite => record;
 
+const holdsSealed = ({ outcome, steps = {} }: RecordToWrite): boolean =>
+  outcome?.kind === 'sealed' || Object.values(steps).some((step) => step.outcome.kind === 'sealed');
+
 async function write(run: RunOf, kind: PersonIntent['kind'], change: (record: RecordToWrite, id: RecordId) => RecordToWrite): Promise<PersonResult> {
   const { store, operation, key, scope, force = false } = run;
   checkOptions(`${kind}Run`, run, RULES, ['store', 'operation']);
@@ -77,6 +80,9 @@ async function write(run: RunOf, kind: PersonIntent['kind'], change: (record: Re
     const decision = decide(standing, { kind, force }, { nowMs: store.clock.nowMs(), uncertaintyMs: store.clock.uncertaintyMs });
     if (decision.kind !== 'write') return decision;
     const { over, token } = decision;
+    if (kind === 'resolve' && run.seal === undefined && holdsSealed(over.record)) {
+      throw invalidOptions('resolveRun', ['what this run keeps is sealed: pass its seal, or the outcome would lie there in the open']);
+    }
     const record: RecordToWrite = { ...change(over.record, id), owner: realSystem.nonce(), revision: realSystem.nonce(), token };
     const result = await store.replace(id, record, over.version);
     if (result.ok) return { kind: 'written' };

@@ -104,6 +104,15 @@ describe('sealed records', () => {
     }
   });
 
+  it('a person who forgot the seal is told, before anything lies in the open', async () => {
+    const b = bench({ onUnknown: 'block', seal });
+    await b.run((run) => run.step('s', () => SECRET).then(() => Promise.reject(new Error('time-out')))).catch(() => {});
+    const run = { store: b.store, operation: 'test/op', key: 'k' };
+    await expect(resolveRun(run, { done: SECRET })).rejects.toMatchObject({ code: 'INVALID_OPTIONS' });
+    expect(JSON.stringify(await rows(b))).not.toContain('4242');
+    expect(await resolveRun({ ...run, seal }, { done: SECRET })).toEqual({ kind: 'written' });
+  });
+
   it('I12 a seal that answers later than at once keeps nothing, and nothing is left unhandled', async () => {
     const b = bench({ seal: { ...seal, close: (() => Promise.reject(new Error('later'))) as never } });
     expect(await b.run(() => 'done')).toMatchObject({ value: 'done', saved: true });
