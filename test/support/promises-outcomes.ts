@@ -1,33 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Promised } from './promises.ts';
 import { held } from './promises-case.ts';
-
-const VALUES: readonly (readonly [string, unknown])[] = [
-  ['undefined', undefined],
-  ['null', null],
-  ['0', 0],
-  ['-0', -0],
-  ['NaN', Number.NaN],
-  ['an empty string', ''],
-  ['false', false],
-  ['a date', new Date(86_400_000)],
-  ['an invalid date', new Date(Number.NaN)],
-  ['a bigint', 2n ** 80n],
-  [
-    'a map',
-    new Map<unknown, unknown>([
-      [{ a: 1 }, undefined],
-      ['k', new Set([1n])],
-    ]),
-  ],
-  ['a set', new Set([null, 'x'])],
-  ['bytes', new Uint8Array([0, 255, 128])],
-  ['a buffer', Buffer.from([0, 255, 128])],
-  ['an empty object', {}],
-  ['nested values', { a: [{ b: undefined, c: [new Date(1), null, '', -0] }], d: { e: new Map([['f', Buffer.from('g')]]) } }],
-  ['odd text', 'a\u0000b"\\\n\u2028😀\uD800'],
-  ['text of 100 kB', 'ä€😀'.repeat(11_000)],
-];
+import { VALUES } from './values.ts';
 
 class Odd {
   readonly x = 1;
