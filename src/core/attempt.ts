@@ -84,16 +84,16 @@ export class Attempt {
   }
 
   async keepStep(name: string, step: NonNullable<RecordToWrite['steps']>[string]): Promise<MoveResult> {
-    const { leaseMs } = this.#facts;
-    const result = await this.#serial.run<MoveResult>(async () => {
-      return this.#move({
+    const { leaseMs, remainingMs } = this.#facts;
+    const result = await this.#serial.run(() =>
+      this.#move({
         kind: 'step',
         change: (standing) => ({ ...standing, steps: { ...standing.steps, [name]: step } }),
         keepTrying: () => this.lifetime.remainingMs() > 0,
         // Short, so that a renewal waiting behind it still comes in time.
-        limitMs: Math.max(500, leaseMs / 4),
-      });
-    });
+        limitMs: withinInvocation(Math.max(500, leaseMs / 4), remainingMs()),
+      }),
+    );
     // Every write restarts the lease in the store.
     if (result.kind === 'written') this.lifetime.renewed(result.sentAt);
     if ((result.kind === 'lost' || result.kind === 'adopt') && !this.#final) this.lifetime.lose('somebody else took it over');

@@ -210,6 +210,16 @@ describe('run.step', () => {
     expect(await b.run(work)).toMatchObject({ value: 1 });
   });
 
+  it('I12 a write that hangs does not outlast the invocation', async () => {
+    const b = bench({ leaseMs: 60_000, renew: 'none' });
+    b.plan.replace = (_, call) => (call.record?.steps === undefined ? undefined : 'hang');
+    const endsAtMs = b.clock.nowMs() + 1_000;
+    const remainingMs = () => endsAtMs - b.clock.nowMs();
+    const stepped = b.run((run) => run.step('s', () => 1), { remainingMs });
+    await expect(inTime(b.clock, stepped)).rejects.toMatchObject({ code: 'WRITE_UNKNOWN' });
+    expect(b.clock.nowMs() - endsAtMs).toBeLessThan(500);
+  });
+
   it('a value that cannot be kept: the first attempt gets it, later ones RESULT_NOT_STORED, and it is not run again', async () => {
     const b = bench();
     let runs = 0;
