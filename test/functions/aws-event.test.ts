@@ -154,6 +154,7 @@ describe('an invocation', () => {
     const go = gate();
     let signal: AbortSignal | undefined;
     const running = inInvocation(
+      {},
       given,
       500,
       async (invocation) => {
@@ -175,14 +176,15 @@ describe('an invocation', () => {
 
   it('I12 leaves no timer behind when it ends early, also by a throw', async () => {
     const clock = virtualClock();
-    await inInvocation(lambdaContext(), 500, async () => expect(clock.pendingTimers()).toBe(1), clock);
-    await expect(inInvocation(lambdaContext(), 500, () => Promise.reject(new Error('no')), clock)).rejects.toThrow('no');
+    await inInvocation({}, lambdaContext(), 500, async () => expect(clock.pendingTimers()).toBe(1), clock);
+    await expect(inInvocation({}, lambdaContext(), 500, () => Promise.reject(new Error('no')), clock)).rejects.toThrow('no');
     expect(clock.pendingTimers()).toBe(0);
   });
 
   it('the margin takes at most half of a short invocation', async () => {
     expect(
       await inInvocation(
+        {},
         lambdaContext(() => 600),
         500,
         async (invocation) => invocation.remainingMs(),

@@ -33,7 +33,7 @@ export function idempotent<E, T>(
 ): (event: E, context: Context) => Promise<T> {
   const keyed = keyedFrom<E, T>('idempotent', options);
   return named(handler, (event: E, context: Context) =>
-    inInvocation(context, options.deadlineMarginMs ?? DEADLINE_MARGIN_MS, async (invocation) => {
+    inInvocation(event, context, options.deadlineMarginMs ?? DEADLINE_MARGIN_MS, async (invocation) => {
       const call = await callFrom(keyed, event, context, invocation);
       return unwrap(keyed.guard, await runGuarded(keyed.guard, call, (run) => handler(event, context, run)));
     }),

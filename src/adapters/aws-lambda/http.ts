@@ -63,7 +63,7 @@ export function idempotentHttp<E extends HttpEvent = APIGatewayProxyEventV2>(
   const given = { ...rest, onUnknown: typeof onUnknown === 'function' ? asking(onUnknown) : onUnknown };
   const bound = bindHttp<E>('idempotentHttp', withDefaults(given, { renew: 'none' as const }) as HttpOptions<E>);
   return named(handler, (event: E, context: Context) =>
-    inInvocation(context, deadlineMarginMs, async (invocation) => {
+    inInvocation(event, context, deadlineMarginMs, async (invocation) => {
       const { shape, view } = readRequest(event);
       const guarded = await guardAnswers<E, HttpAnswer<E>, HttpReply>(bound, event, view, timesOf(options, invocation), {
         handle: (run) => handler(event, context, run),

@@ -9,6 +9,7 @@ import { GUARD_RULES, type GuardOptions, MAX_WAIT_MS } from '../../core/guard.ts
 import { isInteger, type Rules } from '../../core/options.ts';
 import type { System } from '../../core/ports.ts';
 import { realSystem } from '../../core/system.ts';
+import { refuseDurable } from './durable.ts';
 
 /** Guard options as they are in Lambda: the time that is left and the cancellation come from the invocation. */
 export interface LambdaGuardOptions<T> extends Omit<GuardOptions<T>, 'remainingMs' | 'signal'>, DeadlineOptions {
@@ -56,13 +57,17 @@ export interface Invocation {
  *
  * A remaining time that is zero, negative, missing or no number at the start is taken for unknown: a test event, or a clock that makes no sense;
  * work refused for that reason would be refused for ever.
+ *
+ * @throws RerunSafeError `INVALID_OPTIONS` within a durable execution.
  */
 export async function inInvocation<R>(
+  event: unknown,
   context: Context | undefined,
   marginMs: number,
   work: (invocation: Invocation) => Promise<R>,
   system: System = realSystem,
 ): Promise<R> {
+  refuseDurable(event, context);
   const leftMs = (): number => context?.getRemainingTimeInMillis?.() ?? Number.NaN;
   const atStart = leftMs();
   const holder = holderOf(context);

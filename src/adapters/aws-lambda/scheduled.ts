@@ -33,7 +33,7 @@ export function singleton<E = unknown, T = unknown>(
   checkSingleton(options, DEADLINE_RULES);
   const { name, slot, onSkipped = (skipped) => console.info(whySkipped(name, skipped)) } = options;
   return named(handler, (event: E, context: Context) =>
-    inInvocation(context, options.deadlineMarginMs ?? DEADLINE_MARGIN_MS, async (invocation) => {
+    inInvocation(event, context, options.deadlineMarginMs ?? DEADLINE_MARGIN_MS, async (invocation) => {
       const moment = slot === false ? undefined : slotFrom(slot === undefined ? scheduledTime(event) : slot(event, context));
       if (moment === undefined && slot === undefined) {
         console.warn(`${name}: not an event of a schedule, so only overlap is prevented. Give slot, or slot: false to say that this is meant.`);

@@ -65,7 +65,7 @@ export function idempotentEach(
   const tellFailed = onItemFailed ?? ((error, record) => console.error(lineOf(options.operation, record), error));
 
   return named(handler, (event: SQSEvent, context: Context) =>
-    inInvocation(context, deadlineMarginMs, async (invocation) => {
+    inInvocation(event, context, deadlineMarginMs, async (invocation) => {
       const items = await itemsOf(event, (record) => callFrom(keyed, record, context, invocation));
       const begin = async (item: Item): Promise<'done' | 'failed'> => {
         try {
