@@ -19,6 +19,8 @@ app.http('payments', {
       // Set by App Service authentication, which removes what a caller sends under this name.
       scope: (request) => request.headers.get('x-ms-client-principal-id'),
       leaseMs,
+      // Its answers are JSON. Said, so that the check at start-up has nothing to ask.
+      streams: 'pass',
     },
     async (request, context, run) => {
       const payment: unknown = await request.json().catch(() => undefined);

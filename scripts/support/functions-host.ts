@@ -104,6 +104,11 @@ export class FunctionsHost {
     };
   }
 
+  /** What the worker does when all files of the app are loaded. */
+  async start(): Promise<void> {
+    await this.#run('appStart', { hookData: {} });
+  }
+
   /**
    * One invocation, in the worker's order: arguments, preInvocation hooks, handler, postInvocation hooks, response. Rejects with what the function
    * threw; then nothing is written to any output.

@@ -17,6 +17,7 @@ export async function loadAzureApp(): Promise<FunctionsHost> {
   const host = installFunctionsCore();
   const files = (await readdir(AZURE)).filter((file) => file.endsWith('.js')).sort();
   for (const file of files) await import(pathToFileURL(join(AZURE, file)).href);
+  await host.start();
   return host;
 }
 

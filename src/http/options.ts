@@ -57,7 +57,8 @@ export interface HttpOptions<R, T = HttpReply> extends GuardOptions<T> {
   /**
    * A streamed reply: `pass` sends it on as it comes, and its record completes without it (later callers get 409, `RESULT_NOT_STORED`);
    * `{ recordUpTo }` reads it first, up to so many bytes, and records it like any other reply. What is longer, and server-sent events, pass. With
-   * `recordUpTo` nothing goes out before the stream has ended, or is longer than that. Default `pass`, with a warning at the first stream.
+   * `recordUpTo` nothing goes out before the stream has ended, or is longer than that. Default `pass`; Azure Functions apps are told so at
+   * start-up (`startCheck`), or at the first stream.
    */
   readonly streams?: 'pass' | { readonly recordUpTo: number };
   /** Longer bodies are refused with 413 before any work: they have to be read to be hashed. Bytes. Default 1,048,576. */

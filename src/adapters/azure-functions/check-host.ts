@@ -21,7 +21,7 @@ const DEFAULT_DEQUEUE_COUNT = 5;
 
 /**
  * Looks at a parsed `host.json` (settings of the environment, `AzureFunctionsJobHost__…`, are not in it) for what makes a throw hurt. Pure; reads no
- * file. An empty array: nothing found.
+ * file; `startCheck` does that for an app that starts. An empty array: nothing found.
  *
  * @param hostJson the parsed file
  * @param options `leaseMs`: as given to the wrappers. Default 60,000.

@@ -12,6 +12,7 @@ import { handOut } from '../../http/hand-out.ts';
 import { named } from '../named.ts';
 import { type AzureReply, type AzureResult, initFrom, replyFrom } from './reply.ts';
 import { copyOf, viewOf } from './request.ts';
+import { noteUndecided, tellOfStream } from './stream-default.ts';
 import { holderOf } from './trigger.ts';
 
 /** See {@link HttpOptions}. `scope` is required: a function of the request, or `'public'`. */
@@ -49,6 +50,7 @@ export type GuardedHttpHandler = (request: HttpRequest, context: InvocationConte
 export function idempotentHttp(options: IdempotentHttpOptions, handler: IdempotentHttpHandler): GuardedHttpHandler {
   const { onUnknown: _, ...rest } = options ?? {};
   const bound = bindHttp<HttpRequest>('idempotentHttp', { ...rest, ...reading(options), ...asking(options) } as HttpOptions<HttpRequest>);
+  if (bound.streams === undefined) noteUndecided(bound.guard.operation);
   return named(handler, async (request: HttpRequest, context: InvocationContext) => {
     const view = viewOf(request, bound.maxBodyBytes);
     const guarded = await guardAnswers<HttpRequest, AzureResult, AzureReply>(
@@ -60,7 +62,7 @@ export function idempotentHttp(options: IdempotentHttpOptions, handler: Idempote
         handle: (run) => handler(request, context, run),
         replyFrom: async (result) => {
           const reply = await replyFrom(result, context, bound.streams);
-          if (reply.streamed && bound.streams === undefined) tellOfStreams(bound.guard.operation);
+          if (reply.streamed && bound.streams === undefined) tellOfStream(bound.guard.operation);
           return reply;
         },
       },
@@ -80,18 +82,6 @@ function reading(options: IdempotentHttpOptions | undefined): Partial<HttpOption
       authorizeReplay: (request: HttpRequest, reply: { readonly status: number }) => authorizeReplay(copyOf(request), reply),
     }),
   };
-}
-
-const told = new Set<string>();
-
-/** Once for each operation, at its first stream: before that nobody knows that a handler streams, and a warning to everybody is read by nobody. */
-function tellOfStreams(operation: string): void {
-  if (told.has(operation)) return;
-  told.add(operation);
-  process.emitWarning(
-    `${operation}: a streamed reply goes out unrecorded; later requests with its key are answered 409. Set streams to 'pass' if that is meant, or to { recordUpTo: bytes }.`,
-    { code: 'RERUNSAFE_STREAM_NOT_RECORDED' },
-  );
 }
 
 /** `onUnknown` speaks of replies as the handler does. */

@@ -18,3 +18,4 @@ export type { ItemOptions } from './item.ts';
 export { type ItemFailure, ItemsFailedError } from './items-failed.ts';
 export type { TriggerKey } from './keys.ts';
 export { singleton } from './singleton.ts';
+export { type StartCheckOptions, startCheck } from './start-check.ts';
