@@ -6,10 +6,12 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { TableClient } from '@azure/data-tables';
 import type { Listed, ListQuery, RecordStore } from '../../../src/core/ports.ts';
-import type { RecordToWrite } from '../../../src/core/record.ts';
 import { type TableStoreOptions, tableStore } from '../../../src/stores/azure-tables/index.ts';
+import { sample as record } from '../../../src/testing/record-store/subject.ts';
 import { type Azurite, startAzurite } from '../../support/azurite.ts';
 import { type FaultProxy, type LoggedRequest, startFaultProxy } from '../../support/proxy.ts';
+
+export { record };
 
 export interface Subject {
   readonly azurite: Azurite;
@@ -25,21 +27,6 @@ export interface Subject {
 
 export const freshTable = (): string => `t${randomUUID().replaceAll('-', '')}`;
 export const freshId = (): string => randomBytes(34).toString('base64url');
-
-export const record = (changes: Partial<RecordToWrite> = {}): RecordToWrite => ({
-  schema: 1,
-  operation: 'payments/charge',
-  scope: '',
-  state: 'running',
-  owner: randomUUID(),
-  revision: randomUUID(),
-  token: 1_767_225_600_123,
-  attempt: 1,
-  leaseMs: 60_000,
-  retentionMs: 86_400_000,
-  createdAtMs: 1_767_225_600_000,
-  ...changes,
-});
 
 export const put = async (store: RecordStore, id: string, changes: Parameters<typeof record>[0] = {}): Promise<string> => {
   const result = await store.create(id, record(changes));

@@ -1,29 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { CreateTableCommand, type DynamoDBClient, GetItemCommand } from '@aws-sdk/client-dynamodb';
 import type { Conflict, RecordStore, WriteResult, Written } from '../../../src/core/ports.ts';
-import { type RecordToWrite, SCHEMA } from '../../../src/core/record.ts';
 import { type DynamodbStoreOptions, dynamodbStore } from '../../../src/stores/dynamodb/index.ts';
+import { sample as record } from '../../../src/testing/record-store/subject.ts';
 import { type Emulator, javaAvailable, startDynalite, startDynamoDbLocal } from '../../support/dynamodb.ts';
+
+export { record };
 
 export const EMULATORS: readonly { readonly name: string; readonly returnsOld: boolean; start(): Promise<Emulator> }[] = [
   ...((await javaAvailable()) ? [{ name: 'DynamoDB Local', returnsOld: true, start: startDynamoDbLocal }] : []),
   { name: 'dynalite', returnsOld: false, start: startDynalite },
 ];
-
-export const record = (changes: Partial<RecordToWrite> = {}): RecordToWrite => ({
-  schema: SCHEMA,
-  operation: 'test',
-  scope: '',
-  state: 'running',
-  owner: randomUUID(),
-  revision: randomUUID(),
-  token: 1_767_225_600_123,
-  attempt: 1,
-  leaseMs: 60_000,
-  retentionMs: 86_400_000,
-  createdAtMs: 1_767_225_600_000,
-  ...changes,
-});
 
 export const freshId = (): string => randomUUID();
 
