@@ -6,11 +6,25 @@
 export type { Lease, NotAcquired } from '../../core/lease.ts';
 export { HttpNotKept, type HttpReply } from '../../http/guard-http.ts';
 export { reject } from '../../http/reject.ts';
+export { type ItemFailure, ItemsFailedError } from '../items-failed.ts';
 export type { SingletonOptions, Slot } from '../singleton.ts';
+export type { HeadersLike } from '../webhook-keys.ts';
+export type {
+  ActiveMqEvent,
+  ActiveMqMessage,
+  BatchAnswer,
+  BatchEvent,
+  BatchRecord,
+  KafkaBatchResponse,
+  KafkaRecord,
+  RabbitMqEvent,
+  RabbitMqMessage,
+} from './batch-events.ts';
+export { type EachOptions, idempotentEach } from './each.ts';
 export { type EventOptions, idempotent } from './event.ts';
 export type { KeyedOptions } from './guard-lambda.ts';
 export { type HttpAnswer, type HttpResult, idempotentHttp, type LambdaHttpOptions } from './http.ts';
 export type { HttpEvent } from './http-request.ts';
 export type { DeadlineOptions, LambdaGuardOptions } from './invocation.ts';
+export * as keys from './keys.ts';
 export { type ScheduledOptions, singleton } from './scheduled.ts';
-export { type EachOptions, idempotentEach } from './sqs.ts';

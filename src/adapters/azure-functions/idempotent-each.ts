@@ -9,9 +9,9 @@ import { invalidOptions, isInteger, isOneOf } from '../../core/options.ts';
 import type { Run } from '../../core/run.ts';
 import { runGuarded, unwrap } from '../../core/run-once.ts';
 import { handOut } from '../../http/hand-out.ts';
+import { type ItemFailure, ItemsFailedError } from '../items-failed.ts';
 import { named } from '../named.ts';
 import { type BoundItem, bindItem, callFor, type ItemOptions, itemOf, type Kept, keep } from './item.ts';
-import { type ItemFailure, ItemsFailedError } from './items-failed.ts';
 import { defaultWaitMs, isLastTry, refuseWrongTrigger, stopsAtFailure } from './trigger.ts';
 import { noteBatch } from './trigger-metadata.ts';
 

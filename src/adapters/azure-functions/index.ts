@@ -7,6 +7,7 @@
  */
 export { HttpNotKept, type HttpOptions, type HttpReply } from '../../http/guard-http.ts';
 export { reject } from '../../http/reject.ts';
+export { type ItemFailure, ItemsFailedError } from '../items-failed.ts';
 export type { SingletonOptions, Slot } from '../singleton.ts';
 export type { HeadersLike } from '../webhook-keys.ts';
 export * as keys from './all-keys.ts';
@@ -15,7 +16,6 @@ export { type IdempotentOptions, idempotent } from './idempotent.ts';
 export { type IdempotentEachOptions, idempotentEach } from './idempotent-each.ts';
 export { type GuardedHttpHandler, type IdempotentHttpHandler, type IdempotentHttpOptions, idempotentHttp } from './idempotent-http.ts';
 export type { ItemOptions } from './item.ts';
-export { type ItemFailure, ItemsFailedError } from './items-failed.ts';
 export type { TriggerKey } from './keys.ts';
 export { singleton } from './singleton.ts';
 export { type StartCheckOptions, startCheck } from './start-check.ts';

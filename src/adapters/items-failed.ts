@@ -11,7 +11,7 @@ export interface ItemFailure {
 }
 
 /**
- * Thrown by {@link idempotentEach} when not all items are done, so that the host brings the batch back where it does. Names the items by their place
+ * Thrown by `idempotentEach` when not all items are done, so that the platform brings the batch back where it does. Names the items by their place
  * in the batch; `errors` and `failures` have what each of them threw. It says nothing of the items that are done: they have their records.
  */
 export class ItemsFailedError extends Error {

@@ -1,0 +1,34 @@
+/**
+ * Kafka, of MSK and of one's own: order within a partition, and each record that was not done is named by partition and offset.
+ *
+ * All of them, not only the first of a partition: Lambda's documentation ("Configuring error handling controls for Kafka event sources") says that
+ * just the reported ones are tried again. Were the lowest offset a checkpoint, as in other streams, naming all would say the same.
+ *
+ * @module
+ */
+import type { KafkaBatchResponse, KafkaRecord } from '../batch-events.ts';
+import { isObject, type Place, type Source, unidentified } from './source.ts';
+
+export const kafka: Source<KafkaRecord> = {
+  what: 'record',
+  reportedTo: 'Kafka',
+  concurrency: 8,
+  placesOf(event) {
+    const { records } = event as { readonly records?: unknown };
+    if (!isObject(records)) return undefined;
+    const places: Place<KafkaRecord>[] = [];
+    for (const [partition, ofPartition] of Object.entries(records)) {
+      if (!Array.isArray(ofPartition) || !ofPartition.every(isObject)) return undefined;
+      for (const record of ofPartition as unknown as readonly KafkaRecord[]) places.push({ record, lane: partition });
+    }
+    return places;
+  },
+  nameOf: ({ topic, partition, offset }) => `${topic}-${partition} at ${offset}`,
+  answer: ({ undone }): KafkaBatchResponse => ({ batchItemFailures: undone.map((place) => ({ itemIdentifier: identifierOf(place) })) }),
+};
+
+/** An offset that was rounded would name another record, perhaps one that the event does not have. */
+function identifierOf({ record: { offset }, lane: partition }: Place<KafkaRecord>): { partition: string; offset: number } {
+  if (partition === undefined || partition === '' || !Number.isSafeInteger(offset)) throw unidentified('exact partition and offset');
+  return { partition, offset };
+}
