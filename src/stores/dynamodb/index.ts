@@ -24,6 +24,14 @@ export {
   fencedUpdate,
   isFencedDeletion,
 } from './fenced.ts';
+export type { PowertoolsFirstOptions } from './powertools-first.ts';
+export {
+  type PowertoolsReadOptions,
+  type PowertoolsRecord,
+  type PowertoolsRecords,
+  type PowertoolsRecordsOptions,
+  powertoolsRecords,
+} from './powertools-records.ts';
 
 export interface DynamodbStoreOptions {
   /** A client of `@aws-sdk/client-dynamodb` v3; it stays yours to destroy. Default: one made on first use from the AWS default chain, with 3 tries and a time limit for each. */
