@@ -60,7 +60,11 @@ function wrappers(work: () => unknown, store = memoryStore()): readonly [name: s
 const names = wrappers(() => {}).map(([name]) => name);
 const pick = (name: string, work: () => unknown, store = memoryStore()) =>
   wrappers(work, store).find(([found]) => found === name) as [string, unknown, Wrapped];
-const recordsOf = async (store: ReturnType<typeof memoryStore>) => (await Array.fromAsync(store.list({}))).length;
+async function recordsOf(store: ReturnType<typeof memoryStore>): Promise<number> {
+  let records = 0;
+  for await (const _ of store.list({})) records += 1;
+  return records;
+}
 
 describe('durable executions', () => {
   it.each(names)('I8 %s inside of one is refused before anything runs', async (name) => {

@@ -27,4 +27,6 @@ export { type HttpAnswer, type HttpResult, idempotentHttp, type LambdaHttpOption
 export type { HttpEvent } from './http-request.ts';
 export type { DeadlineOptions, LambdaGuardOptions } from './invocation.ts';
 export * as keys from './keys.ts';
+export { type MiddyMiddleware, type MiddyOptions, type MiddyWork, middyMiddleware } from './middy.ts';
+export type { MiddyRequest } from './middy-request.ts';
 export { type ScheduledOptions, singleton } from './scheduled.ts';
