@@ -111,6 +111,9 @@ export function whySkipped(name: string, skipped: NotAcquired): string {
   return `${name}: skipped, a newer slot is already done (${new Date(skipped.lastSlot).toISOString()}).`;
 }
 
+/** ISO 8601 with a zone: without one, two hosts would read two moments. A date alone is UTC. */
+const MOMENT = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:\d{2}))?$/;
+
 /**
  * Epoch ms, truncated to whole seconds: the same moment reaches a function with and without a fraction.
  *
@@ -118,7 +121,9 @@ export function whySkipped(name: string, skipped: NotAcquired): string {
  */
 export function slotFrom(slot: Slot | undefined): number | undefined {
   if (slot === undefined) return undefined;
-  const ms = slot instanceof Date ? slot.getTime() : typeof slot === 'string' ? Date.parse(slot) : slot;
-  if (!Number.isFinite(ms) || ms < 0) throw invalidOptions('singleton', [`slot must be epoch ms, a Date or an ISO 8601 string, not ${String(slot)}`]);
+  const ms = slot instanceof Date ? slot.getTime() : typeof slot === 'string' ? (MOMENT.test(slot) ? Date.parse(slot) : Number.NaN) : slot;
+  if (!Number.isFinite(ms) || ms < 0) {
+    throw invalidOptions('singleton', [`slot must be epoch ms, a Date or a text like 2026-01-01T02:00:00Z (with its zone), not ${String(slot)}`]);
+  }
   return Math.floor(ms / 1_000) * 1_000;
 }

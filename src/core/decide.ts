@@ -28,7 +28,7 @@ export interface MoveIntent {
 export interface PersonIntent {
   /** `resolve`: say what became of a run that is blocked or lapsed. `forget`: as if it had never been. */
   readonly kind: 'resolve' | 'forget';
-  /** Also over a run that is still going on: it is fenced, but its work may go on (the named exception to I6). */
+  /** Also over a run that is still going on (it is fenced, but its work may go on: the named exception to I6), and over a person's earlier word. */
   readonly force: boolean;
 }
 
@@ -139,7 +139,9 @@ function person(standing: Stored | undefined, intent: PersonIntent, { nowMs, unc
   const { record, ageMs } = standing;
   const alive = record.state === 'running' && !isLapsed(record, ageMs, uncertaintyMs);
   if (alive && !intent.force) return { kind: 'running', retryAfterMs: retryAfter(standing, uncertaintyMs) };
-  if (intent.kind === 'resolve' && (record.state === 'completed' || record.state === 'released')) return { kind: 'not-needed' };
+  // What a person said, a person may correct: nothing else could be done about a slip, or about a value that nobody can read.
+  const ownWord = record.outcome !== undefined && 'resolved' in record.outcome && intent.force;
+  if (intent.kind === 'resolve' && !ownWord && (record.state === 'completed' || record.state === 'released')) return { kind: 'not-needed' };
   return { kind: 'write', over: standing, token: Math.max(record.token + 1, nowMs) };
 }
 

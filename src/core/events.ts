@@ -11,6 +11,8 @@ export type RunEventName =
   | 'waited'
   | 'in-flight'
   | 'key-reused'
+  /** No answer for this call, and `error` says why: the store is down or not set up, what is stored cannot be read. Nothing was run. */
+  | 'refused'
   | 'completed'
   | 'released'
   | 'remembered'

@@ -17,7 +17,15 @@ import { opened, sealed } from './seal.ts';
 
 export type RunResult<T> =
   /** `saved: false`: the work succeeded, but no save got through; see `save-failed`. */
-  | { readonly kind: 'completed'; readonly value: T; readonly replayed: boolean; readonly saved: boolean; readonly attempt: number }
+  | {
+      readonly kind: 'completed';
+      readonly value: T;
+      readonly replayed: boolean;
+      readonly saved: boolean;
+      readonly attempt: number;
+      /** A person's word (`resolveRun`), not what the work returned. */
+      readonly resolved?: true;
+    }
   /** A remembered error. On the first run `error` is the very thing that was thrown. */
   | { readonly kind: 'failed'; readonly error: unknown; readonly replayed: boolean }
   | { readonly kind: 'in-flight'; readonly retryAfterMs: number }
@@ -224,7 +232,10 @@ export class Owned<T> {
 
 export function replayOf<T>({ operation, seal }: Guard<T>, id: RecordId, stored: Outcome, attempt: number): RunResult<T> {
   const outcome = opened(stored, seal, id);
-  if (outcome.kind === 'value') return { kind: 'completed', value: decode(outcome.value) as T, replayed: true, saved: true, attempt };
+  if (outcome.kind === 'value') {
+    const mark = outcome.resolved ? { resolved: true as const } : {};
+    return { kind: 'completed', value: decode(outcome.value) as T, replayed: true, saved: true, attempt, ...mark };
+  }
   if (outcome.kind === 'error') {
     const { name, message, code, data } = outcome.error;
     const error = new PermanentError(message, { name, code, data: data === undefined ? undefined : decode(data) });

@@ -21,7 +21,7 @@ export interface RunOf {
   readonly scope?: Key;
   /** As the wrapper's own: what is resolved as done is sealed with it. */
   readonly seal?: Seal;
-  /** Also while it is still running: the present owner is fenced, but its work may go on. Default false. */
+  /** Also while it is still running (the present owner is fenced, but its work may go on), and over a person's earlier word. Default false. */
   readonly force?: boolean;
 }
 
@@ -34,7 +34,8 @@ const MOST_ROUNDS = 20;
 
 /**
  * Resolves a run that is blocked, or whose attempt ended with no outcome: `'not-done'` lets it run again (its attempts are counted anew, its steps
- * kept), `{ done: value }` makes that the outcome everybody gets.
+ * kept), `{ done: value }` makes that the outcome everybody gets. `value` is what the work would have returned: of an HTTP function an answer in the
+ * shape of its platform, as plain data. With `force` a person's earlier word is corrected; what the work itself returned never is.
  *
  * @throws RerunSafeError `INVALID_OPTIONS` (a value that cannot be kept), `STORE_UNAVAILABLE`, `WRITE_UNKNOWN`, …
  * @example
@@ -98,5 +99,5 @@ function outcomeOf(as: { readonly done: unknown }): Outcome {
   const encoding = typeof as === 'object' && as !== null && 'done' in as ? encode(as.done) : undefined;
   if (encoding === undefined) throw invalidOptions('resolveRun', ["say 'not-done' or { done: value }"]);
   if (!encoding.ok) throw invalidOptions('resolveRun', ['the value cannot be kept: give plain data']);
-  return { kind: 'value', value: encoding.encoded };
+  return { kind: 'value', value: encoding.encoded, resolved: true };
 }

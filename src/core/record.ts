@@ -19,13 +19,14 @@ export type State = 'running' | 'completed' | 'released' | 'blocked';
 export type Encoded = unknown;
 
 export type Outcome =
-  | { readonly kind: 'value'; readonly value: Encoded }
+  /** `resolved`: a person's word, not what the work returned. */
+  | { readonly kind: 'value'; readonly value: Encoded; readonly resolved?: true }
   | {
       readonly kind: 'error';
       readonly error: { readonly name: string; readonly message: string; readonly code?: string | number; readonly data?: Encoded };
     }
   /** One of the others, sealed by the user's key. */
-  | { readonly kind: 'sealed'; readonly sealed: string }
+  | { readonly kind: 'sealed'; readonly sealed: string; readonly resolved?: true }
   /** The work succeeded, its value could not be kept. */
   | { readonly kind: 'not-stored'; readonly reason: 'too-large' | 'not-serializable' };
 

@@ -85,19 +85,28 @@ export async function runGuarded<T>(guard: Guard<T>, call: Call, work: Work<T>, 
   const facts = factsOf(guard as Guard, call, system);
   const tell = (event: RunEventName, more: Pick<RunEvent, 'attempt' | 'token' | 'error' | 'notKept'> = {}): void =>
     tellRun({ event, operation: guard.operation, id: facts.id, store: guard.store.name, ...more });
+  const refused = (error: unknown): unknown => {
+    if (isRerunSafeError(error)) tell('refused', { error });
+    return error;
+  };
   facts.signal?.throwIfAborted();
   if (switchedOff()) return unguarded(facts, work);
   let claim: ClaimResult;
   try {
     claim = await new Claimer(facts).claim();
   } catch (error) {
-    if (guard.onStoreDown !== 'run' || !isRerunSafeError(error, 'STORE_UNAVAILABLE')) throw error;
+    if (guard.onStoreDown !== 'run' || !isRerunSafeError(error, 'STORE_UNAVAILABLE')) throw refused(error);
     tell('unguarded', { error });
     return unguarded(facts, work);
   }
   if (claim.kind === 'replay') {
-    tell(claim.waited ? 'waited' : 'replayed', { attempt: claim.attempt });
-    return replayOf(guard, facts.id, claim.outcome, claim.attempt);
+    try {
+      const result = replayOf(guard, facts.id, claim.outcome, claim.attempt);
+      tell(claim.waited ? 'waited' : 'replayed', { attempt: claim.attempt });
+      return result;
+    } catch (error) {
+      throw refused(error);
+    }
   }
   if (claim.kind === 'blocked') {
     tell('blocked', { attempt: claim.attempt });

@@ -78,7 +78,7 @@ export function closed(outcome: Outcome, seal: Seal, boundTo: string): Extract<O
   const text: unknown = seal.close(JSON.stringify(outcome), boundTo);
   if (text instanceof Promise) text.catch(() => {});
   if (typeof text !== 'string') throw new TypeError('seal.close must return a text, at once');
-  return { kind: 'sealed', sealed: text };
+  return { kind: 'sealed', sealed: text, ...(outcome.kind === 'value' && outcome.resolved ? { resolved: true } : {}) };
 }
 
 /** Sealed where a seal is chosen. The work is done by now: a seal that fails must not undo that, so then the value is not kept. */
@@ -90,7 +90,8 @@ export function sealed<O extends Outcome>(
   if (seal === undefined || outcome.kind === 'not-stored') return outcome;
   try {
     return closed(outcome, seal, boundTo);
-  } catch {
+  } catch (error) {
+    process.emitWarning(`The seal could not close what was to be stored; it is done, and not kept. ${String(error)}`, { code: 'RERUNSAFE_SEAL' });
     return { kind: 'not-stored', reason: 'not-serializable' };
   }
 }

@@ -33,7 +33,8 @@ export async function guardAnswers<R, A, H extends HttpReply>(
   let passed: { readonly answer: A } | undefined;
   let answered: { readonly answer: A; readonly reply: HttpReply } | undefined;
   let malformed: { readonly reply: HttpReply; readonly error: unknown } | undefined;
-  const reply = await guardHttp(bound, request, view, call, async (run, passes) => {
+  const saying: HttpCall = { ...call, replyFrom: (said) => replyFrom(said as A) };
+  const reply = await guardHttp(bound, request, view, saying, async (run, passes) => {
     // Once for each answer: a stream that was committed cannot be read again, and a second reader would take chunks from the first.
     const replies = new Map<A, HttpReply | Promise<HttpReply>>();
     const replyOnce = (answer: A): HttpReply | Promise<HttpReply> => {

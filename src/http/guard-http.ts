@@ -7,7 +7,7 @@
  * @module
  */
 import { randomUUID } from 'node:crypto';
-import { isRerunSafeError, otherWrapper } from '../core/errors.ts';
+import { isRerunSafeError, otherWrapper, storeMisconfigured } from '../core/errors.ts';
 import type { Call } from '../core/guard.ts';
 import { unguardedRun } from '../core/live-run.ts';
 import { invalidOptions } from '../core/options.ts';
@@ -27,7 +27,12 @@ export type { HttpHandle } from './guarded-handler.ts';
 export { HttpNotKept, type HttpReply, type HttpRequestView } from './message.ts';
 export { type BoundHttp, bindHttp, HTTP_RULES, type HttpOptions } from './options.ts';
 
-export type HttpCall = Pick<Call, 'holder' | 'leaseMs' | 'remainingMs' | 'signal'>;
+export interface HttpCall extends Pick<Call, 'holder' | 'leaseMs' | 'remainingMs' | 'signal'> {
+  /** Told of what a caller gets a 5xx problem for: such a problem says nothing of why. */
+  readonly onProblem?: (error: unknown) => void;
+  /** Reads what a person said the answer was, in the language of the platform. Throws for what is no answer. */
+  readonly replyFrom?: (said: unknown) => HttpReply | Promise<HttpReply>;
+}
 
 /**
  * Answers always; throws only what the handler, or a function among the options, threw.
@@ -52,23 +57,38 @@ export async function guardHttp<R>(bound: BoundHttp<R>, request: R, view: HttpRe
   let refusal = tooOld ? (): HttpReply => refuse('KEY_EXPIRED') : undefined;
   const work = new GuardedHandler(bound, handle, () => refusal?.());
   try {
-    if (fingerprint !== undefined && typeof fingerprint.own !== 'string') throw invalidOptions('fingerprint', ['it must return a string']);
+    if (fingerprint !== undefined && (typeof fingerprint.own !== 'string' || fingerprint.own === '')) {
+      throw invalidOptions('fingerprint', ['it must return a string that is not empty: every request would be the same']);
+    }
     const input = bound.hashesBody ? requestInput(read) : undefined;
     const asked: Call = { ...call, key: key.key, scope, input, fingerprint: fingerprint?.own };
     const remembered = tooOld ? await isRemembered(bound.guard, asked) : 'yes';
     if (remembered === 'no') return refuse('KEY_EXPIRED');
     // A person has said that it was not done: age says nothing any more.
     if (remembered === 'to-be-done') refusal = undefined;
-    const result = await runGuarded(bound.guard, asked, (run) => work.run(run));
+    const result = await readable(bound, call, await runGuarded(bound.guard, asked, (run) => work.run(run)));
     if (result.kind === 'completed' && !result.replayed && work.reply !== undefined) return work.reply;
-    if (result.kind === 'completed' && !isKeptReply(result.value)) throw otherWrapper(bound.guard.operation);
     if (!(await mayBeSeen(bound, request, result, work.began))) return refuse('REPLAY_REFUSED');
     return replyOf(unwrap(bound.guard, result), result.kind === 'completed' && result.replayed);
   } catch (error) {
     if (error instanceof HttpNotKept && error.reply === work.reply) return error.reply;
-    if (!work.began && call.signal?.aborted === true && error === call.signal.reason) return problemReply(bound.problemBase, 'WRITE_UNKNOWN');
-    if (!isRerunSafeError(error) || work.isOfTheHandler(error) || bound.isForeign(error)) throw error;
-    return problemReply(bound.problemBase, error.code, error);
+    const late = !work.began && call.signal?.aborted === true && error === call.signal.reason;
+    if (!late && (!isRerunSafeError(error) || work.isOfTheHandler(error) || bound.isForeign(error))) throw error;
+    const reply = isRerunSafeError(error) ? problemReply(bound.problemBase, error.code, error) : refuse('WRITE_UNKNOWN');
+    if (reply.status >= 500) call.onProblem?.(error);
+    return reply;
+  }
+}
+
+/** What is kept, or what a person said, as a kept reply. */
+async function readable<R>(bound: BoundHttp<R>, { replyFrom }: HttpCall, result: RunResult<KeptReply>): Promise<RunResult<KeptReply>> {
+  if (result.kind !== 'completed' || isKeptReply(result.value)) return result;
+  if (result.resolved === undefined || replyFrom === undefined) throw otherWrapper(bound.guard.operation);
+  try {
+    if (!hasStatus(result.value)) throw new TypeError('an answer has a status');
+    return { ...result, value: bound.toKept(await replyFrom(result.value)) };
+  } catch (cause) {
+    throw storeMisconfigured(`${bound.guard.operation}: what a person said of it is no answer; say it again with resolveRun and force.`, cause);
   }
 }
 
@@ -81,6 +101,12 @@ async function mayBeSeen<R>({ authorizeReplay }: BoundHttp<R>, request: R, resul
   // What onUnknown found out is an earlier reply too, though nothing is replayed yet.
   if (authorizeReplay === undefined || !('replayed' in result) || (began && !result.replayed)) return true;
   return (await authorizeReplay(request, { status: result.kind === 'completed' ? result.value.status : 500 })) === true;
+}
+
+/** A handler may leave it out, for 200; of a person's word that would make an empty answer out of a slip. */
+function hasStatus(said: unknown): boolean {
+  const { status, statusCode } = (said ?? {}) as { readonly status?: unknown; readonly statusCode?: unknown };
+  return typeof (status ?? statusCode) === 'number';
 }
 
 const isMissing = (value: unknown): boolean => value === undefined || value === null || value === '';

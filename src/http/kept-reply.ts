@@ -73,10 +73,11 @@ export const isKeptReply = (value: unknown): value is KeptReply =>
   Array.isArray((value as Partial<KeptReply>).headers);
 
 /** The work is done: what cannot be kept must not undo it. */
-export function keptOrNot(make: () => HttpReply, storeHeaders: ReadonlySet<string>): KeptReply {
+export function keptOrNot(make: () => HttpReply, storeHeaders: ReadonlySet<string>, failed: (error: unknown) => void): KeptReply {
   try {
     return keptReply(make(), storeHeaders);
-  } catch {
+  } catch (error) {
+    failed(error);
     return { status: 200, headers: [], body: NOT_KEPT };
   }
 }

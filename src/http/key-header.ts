@@ -14,8 +14,9 @@ const MOST_BYTES = 255;
 const BARE = /^[!#-+\--:<-[\]-~]+$/;
 
 export function parseKeyHeader(value: string | undefined, strict = false): ParsedKey {
-  const text = value?.replace(/^[ \t]+|[ \t]+$/g, '') ?? '';
-  if (text === '') return { kind: 'none' };
+  if (value === undefined) return { kind: 'none' };
+  // An empty one is no missing one: whoever sends it believes to be guarded.
+  const text = value.replace(/^[ \t]+|[ \t]+$/g, '');
   const key = text.startsWith('"') ? quoted(text) : !strict && BARE.test(text) ? text : undefined;
   return key === undefined || key === '' || key.length > MOST_BYTES ? { kind: 'malformed' } : { kind: 'key', key };
 }

@@ -50,14 +50,15 @@ export interface HttpOptions<R, T = HttpReply> extends GuardOptions<T> {
   /** More headers to keep beside content type, language, encoding, disposition, location, etag, last-modified, link and retry-after. */
   readonly storeHeaders?: readonly string[];
   /**
-   * What of a reply is stored, and replayed: takes out what must not lie in the store. The first caller gets the whole. If it throws, the record
-   * completes without a reply.
+   * What of a reply is stored, and replayed: takes out what must not lie in the store. The first caller gets the whole. `attached` (Azure: what was
+   * set on output bindings) is part of it, and stays as it is where the answer does not name it. If it throws, the record completes without a reply,
+   * with a warning.
    */
   readonly redact?: (reply: HttpReply) => HttpReply;
   /**
    * A streamed reply: `pass` sends it on as it comes, and its record completes without it (later callers get 409, `RESULT_NOT_STORED`);
    * `{ recordUpTo }` reads it first, up to so many bytes, and records it like any other reply. What is longer, and server-sent events, pass. With
-   * `recordUpTo` nothing goes out before the stream has ended, or is longer than that. Default `pass`; Azure Functions apps are told so at
+   * `recordUpTo` nothing goes out before the stream has ended, or is longer than that; at most what the store takes. Default `pass`; Azure Functions apps are told so at
    * start-up (`startCheck`), or at the first stream.
    */
   readonly streams?: 'pass' | { readonly recordUpTo: number };
@@ -137,7 +138,17 @@ export function bindHttp<R>(what: string, options: HttpOptions<R>): BoundHttp<R>
   const checked = guardFrom(what, options, HTTP_RULES, ['scope']);
   if (options.methods?.length === 0) throw invalidOptions(what, ['methods is empty: nothing would be guarded']);
   const storeHeaders = new Set([...KEPT_HEADERS, ...(options.storeHeaders ?? []).map((name) => name.toLowerCase())]);
-  const toKept = (reply: HttpReply): KeptReply => keptOrNot(() => redacted(reply, options.redact), storeHeaders);
+  const { streams, store, operation } = options;
+  if (typeof streams === 'object' && streams.recordUpTo > store.limits.maxRecordBytes) {
+    throw invalidOptions(what, [`streams.recordUpTo must be at most ${store.limits.maxRecordBytes}: more the store does not take`]);
+  }
+  const toKept = (reply: HttpReply): KeptReply =>
+    keptOrNot(
+      () => redacted(reply, options.redact),
+      storeHeaders,
+      // The work is done and goes on to its caller; nobody else would hear of this.
+      (error) => process.emitWarning(`${operation}: redact failed, so the reply is not kept. ${String(error)}`, { code: 'RERUNSAFE_REDACT' }),
+    );
   const foreign = new WeakSet<object>();
   const { onUnknown: _, onThrow: __, ...rest } = checked;
   const guard: Guard<KeptReply> = {
@@ -171,7 +182,10 @@ export function bindHttp<R>(what: string, options: HttpOptions<R>): BoundHttp<R>
 /** The work is done: a redaction that fails must neither undo it nor store what was to be taken out. */
 function redacted(reply: HttpReply, redact: ((reply: HttpReply) => HttpReply) | undefined): HttpReply {
   // A copy: what is taken out of it in place must still reach the first caller.
-  return redact === undefined || reply.streamed ? reply : redact({ ...reply, body: Uint8Array.from(reply.body) });
+  if (redact === undefined || reply.streamed) return reply;
+  // Outputs are part of the outcome: one that the redaction does not speak of must not be lost on a replay.
+  const { attached, ...redacted } = { attached: reply.attached, ...redact({ ...reply, body: Uint8Array.from(reply.body) }) };
+  return attached === undefined ? redacted : { ...redacted, attached };
 }
 
 /** A reply that is not kept on its way through the guarded work: nothing else tells the record "this did not succeed". */

@@ -24,7 +24,7 @@ export const PROBLEMS: Partial<Record<ProblemCode, Problem>> = {
     type: 'key-missing',
     status: 400,
     title: 'Idempotency-Key is missing',
-    detail: 'This operation requires an idempotency key. Nothing was done.',
+    detail: 'The request has no idempotency key. Nothing was done.',
   },
   MALFORMED_KEY: {
     type: 'key-malformed',

@@ -12,7 +12,19 @@ import { promisify } from 'node:util';
 
 const exec = promisify(execFile);
 export const ROOT = join(import.meta.dirname, '../..');
-const SOURCES = ['package.json', 'README.md', 'LICENSE', 'src', 'scripts', 'tsconfig.json', 'tsconfig.build.json', 'tsconfig.cjs.json'];
+const SOURCES = [
+  'package.json',
+  'README.md',
+  'CHANGELOG.md',
+  'SECURITY.md',
+  'LICENSE',
+  'docs',
+  'src',
+  'scripts',
+  'tsconfig.json',
+  'tsconfig.build.json',
+  'tsconfig.cjs.json',
+];
 const LIBRARIES = ['devalue', 'canonicalize', 'structured-headers'];
 const SDKS = ['@azure', '@aws-sdk', '@types'];
 

@@ -1,5 +1,6 @@
-import { access, readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { existsSync } from 'node:fs';
+import { access, readdir, readFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { entriesOf, type Manifest, type Packed, pack, ROOT, readManifest, runNode } from './packed.ts';
 
@@ -50,6 +51,20 @@ describe('the tarball', () => {
     const named = filesNamed([manifest.main, manifest.types, manifest.exports, manifest.typesVersions]);
     expect(named.length).toBeGreaterThan(30);
     for (const path of named) await expect(access(join(packed.content, path)), path).resolves.toBeUndefined();
+  });
+
+  it('contains the pages that its README and its pages lead to, but for those of the work tree', async () => {
+    const pages = ['README.md', 'SECURITY.md', ...(await readdir(join(packed.content, 'docs'))).map((name) => `docs/${name}`)];
+    const broken: string[] = [];
+    for (const page of pages) {
+      const text = await readFile(join(packed.content, page), 'utf8');
+      for (const [, target = ''] of text.matchAll(/\]\(((?!https?:|#)[^)#\s]+)[^)]*\)/g)) {
+        const path = join(dirname(page), target);
+        if (path !== 'CONTRIBUTING.md' && !existsSync(join(packed.content, path))) broken.push(`${page}: ${target}`);
+      }
+    }
+    expect(broken).toEqual([]);
+    expect(pages).toContain('docs/http-protocol.md');
   });
 
   it('gives classic resolution, and the type check of this tree, the same entries as exports', async () => {

@@ -4,6 +4,7 @@
  * @module
  */
 import { DEFAULT_LEASE_MS } from '../../core/guard.ts';
+import { checkOptions, isInteger } from '../../core/options.ts';
 import { BOUNDED_WAIT_MS } from './trigger.ts';
 
 export interface HostProblem {
@@ -25,10 +26,13 @@ const DEFAULT_DEQUEUE_COUNT = 5;
  *
  * @param hostJson the parsed file
  * @param options `leaseMs`: as given to the wrappers. Default 60,000.
+ * @throws RerunSafeError `INVALID_OPTIONS` for options it does not know.
  * @example
  * for (const { setting, problem } of checkHost(JSON.parse(await readFile('host.json', 'utf8')))) console.warn(`host.json, ${setting}: ${problem}`);
  */
-export function checkHost(hostJson: unknown, { leaseMs = DEFAULT_LEASE_MS }: { readonly leaseMs?: number } = {}): readonly HostProblem[] {
+export function checkHost(hostJson: unknown, options: { readonly leaseMs?: number } = {}): readonly HostProblem[] {
+  checkOptions('checkHost', options, { leaseMs: isInteger(100) });
+  const { leaseMs = DEFAULT_LEASE_MS } = options;
   if (!isSection(hostJson)) return [{ setting: '(file)', problem: 'is not a JSON object.' }];
   const problems: HostProblem[] = [];
   if (at(hostJson, 'queues') !== undefined) {

@@ -7,7 +7,7 @@ import type { InvocationContext } from '@azure/functions';
 import { type GuardOptions, MAX_WAIT_MS } from '../../core/guard.ts';
 import { invalidOptions, isInteger, isOneOf } from '../../core/options.ts';
 import type { Run } from '../../core/run.ts';
-import { runGuarded, unwrap } from '../../core/run-once.ts';
+import { runGuarded } from '../../core/run-once.ts';
 import { handOut } from '../../http/hand-out.ts';
 import { type ItemFailure, ItemsFailedError } from '../items-failed.ts';
 import { named } from '../named.ts';
@@ -101,7 +101,7 @@ async function runItem<I>(
       // Nobody gets to see the value of an item.
       return keep(undefined, context, undefined);
     });
-    itemOf(bound.guard.operation, unwrap(bound.guard, result));
+    itemOf(bound.guard, result);
   } finally {
     const waited = (began ?? performance.now()) - calledAt;
     if (patience.leftMs < MAX_WAIT_MS) patience.leftMs = Math.max(0, patience.leftMs - waited);

@@ -57,7 +57,7 @@ export function idempotentHttp(options: IdempotentHttpOptions, handler: Idempote
       bound,
       request,
       view,
-      { holder: holderOf(context) },
+      { holder: holderOf(context), onProblem: (error) => context.error(`${bound.guard.operation}: answered with a problem:`, error) },
       {
         handle: (run) => handler(request, context, run),
         replyFrom: async (result) => {

@@ -6,7 +6,7 @@
 import type { InvocationContext } from '@azure/functions';
 import type { GuardOptions } from '../../core/guard.ts';
 import type { Run } from '../../core/run.ts';
-import { runGuarded, unwrap } from '../../core/run-once.ts';
+import { runGuarded } from '../../core/run-once.ts';
 import { handOut } from '../../http/hand-out.ts';
 import { named } from '../named.ts';
 import { bindItem, callFor, type ItemOptions, itemOf, type Kept, keep } from './item.ts';
@@ -41,7 +41,7 @@ export function idempotent<I, O>(
       const handed = handOut<unknown, Kept<O>>(run, (value) => keep(value as O, context, outputsOf(context)));
       return keep(await bound.inside(handed, () => handler(input, context, handed)), context, outputsOf(context));
     });
-    const kept = itemOf(bound.guard.operation, unwrap(bound.guard, result));
+    const kept = itemOf(bound.guard, result);
     setOutputs(context, kept.outputs);
     return kept.value as O;
   });

@@ -10,6 +10,7 @@ import { type Call, DEFAULT_LEASE_MS, type Guard, type GuardOptions, guardFrom, 
 import type { Key } from '../../core/key.ts';
 import { anything, isFunction, type Rules } from '../../core/options.ts';
 import { inRun, type Run } from '../../core/run.ts';
+import { type RunResult, unwrap } from '../../core/run-once.ts';
 import { handOut } from '../../http/hand-out.ts';
 import type { Outputs } from './outputs.ts';
 import { defaultWaitMs, holderOf, returnIsIgnored } from './trigger.ts';
@@ -82,8 +83,14 @@ export function keep<O>(value: O, context: InvocationContext, outputs: Outputs |
   return { item: true, value: kept, ...(outputs === undefined ? {} : { outputs }) };
 }
 
-/** @throws RerunSafeError `STORE_MISCONFIGURED` when another kind of wrapper wrote the record. */
-export function itemOf<O>(operation: string, kept: Kept<O>): Kept<O> {
-  if ((kept as Partial<Kept<O>> | undefined | null)?.item !== true) throw otherWrapper(operation);
+/**
+ * What is kept of an item. A person (`resolveRun`) says what the handler would have returned; it has no outputs.
+ *
+ * @throws RerunSafeError as {@link unwrap}, and `STORE_MISCONFIGURED` when another kind of wrapper wrote the record.
+ */
+export function itemOf<O>(guard: Guard<Kept<O>>, result: RunResult<Kept<O>>): Kept<O> {
+  const kept = unwrap(guard, result);
+  if (result.kind === 'completed' && result.resolved) return { item: true, value: kept as O };
+  if ((kept as Partial<Kept<O>> | undefined | null)?.item !== true) throw otherWrapper(guard.operation);
   return kept;
 }

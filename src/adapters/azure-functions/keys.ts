@@ -11,7 +11,8 @@ import type { KeyPart } from '../../core/key.ts';
 import { entryOf, isBatch, type Place, refuse, sharedEntry, textFrom, timeFrom, wholeFrom } from './trigger-metadata.ts';
 
 /**
- * Goes where `key` is expected. Takes any input, so that the type of the item still comes from where the function is registered.
+ * Goes where `key` is expected. Takes any input, so the type of the item is said where the function is registered: `app.storageQueue<Order>(…)`; for
+ * `app.eventGrid`, which takes none, at the handler's first parameter.
  *
  * @throws RerunSafeError `MISSING_KEY` for whatever does not lead to exactly one message: missing, empty, an object, a number that was rounded.
  */

@@ -58,7 +58,7 @@ export function initFrom(reply: AzureReply, context: InvocationContext): AzureRe
   const { status, headers, body, cookies, enableContentNegotiation } = reply;
   return {
     status,
-    headers: headers.map(([name, value]) => [name, value]),
+    headers: headers.map(([name, value]): [string, string] => [name, value]),
     ...(body.byteLength === 0 ? {} : { body }),
     ...(cookies === undefined ? {} : { cookies }),
     ...(enableContentNegotiation === undefined ? {} : { enableContentNegotiation }),

@@ -31,7 +31,7 @@ export type IdempotentFetch = (input: RequestInput, init?: RequestInit, intent?:
 
 /**
  * Makes a `fetch` for servers that honour `Idempotency-Key`. Tries again, with the same key, after network errors, tries without an answer,
- * 409 "in flight", 425, 429, 502, 503 and 504, no sooner than `Retry-After` says. When the tries are over the last answer is returned, or the last
+ * 409 "in flight", 425, 429, 500, 502, 503 and 504, no sooner than `Retry-After` says. When the tries are over the last answer is returned, or the last
  * error thrown, as fetch would; the same intent may then be sent again later.
  *
  * @throws RerunSafeError (here) `INVALID_OPTIONS`. (A send, before anything is sent) `MISSING_KEY`: no intent; `KEY_REUSED`: it stands for another
@@ -137,7 +137,7 @@ async function judge({ system }: BoundClient, tried: Tried): Promise<Verdict> {
   // An abort, too: the pause that follows ends at once, with the reason of the signal.
   if ('error' in tried) return { kind: 'again', retryAfterMs: undefined };
   const { response } = tried;
-  const problemType = response.status === 409 ? await problemTypeOf(response, system) : undefined;
+  const problemType = response.status === 409 || response.status === 500 ? await problemTypeOf(response, system) : undefined;
   return judgeAnswer({ status: response.status, retryAfterMs: retryAfterMs(response.headers, system.clock.wallMs()), problemType });
 }
 

@@ -6,7 +6,7 @@
 import { createHash } from 'node:crypto';
 import { RerunSafeError } from '../../core/errors.ts';
 import { fingerprintsDiffer } from '../../core/fingerprint.ts';
-import { checkOptions, has, isInteger, type Rule } from '../../core/options.ts';
+import { checkOptions, has, invalidOptions, isInteger, type Rule } from '../../core/options.ts';
 import type { System } from '../../core/ports.ts';
 import { realSystem } from '../../core/system.ts';
 
@@ -74,6 +74,7 @@ export function newIntent(options: NewIntentOptions = {}): Intent {
  * @throws RerunSafeError `INVALID_OPTIONS` for anything else, `RECORD_TOO_NEW` for one of a later version.
  */
 export function intentFrom(json: unknown): Intent {
+  if (typeof json === 'string') throw invalidOptions('intentFrom', ['give the parsed JSON, not its text']);
   const version = (json as Partial<IntentJson> | null | undefined)?.version as unknown;
   if (typeof version === 'number' && version > 1) {
     throw new RerunSafeError('RECORD_TOO_NEW', `The intent has version ${version}; this package knows 1. Update rerunsafe; nothing was sent.`);

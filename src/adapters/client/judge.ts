@@ -16,7 +16,7 @@ export interface AnswerFacts {
 /** `again`: the same request may succeed, unchanged. */
 export type Verdict = { readonly kind: 'final' } | { readonly kind: 'again'; readonly retryAfterMs: number | undefined };
 
-const PASSING: ReadonlySet<number> = new Set([425, 429, 502, 503, 504]);
+const PASSING: ReadonlySet<number> = new Set([425, 429, 500, 502, 503, 504]);
 const FINAL: Verdict = { kind: 'final' };
 
 /**
@@ -24,8 +24,9 @@ const FINAL: Verdict = { kind: 'final' };
  * says when to come back wants us back.
  */
 export function judgeAnswer({ status, retryAfterMs, problemType }: AnswerFacts): Verdict {
+  const type = /(?:^|[:/#])([a-z-]+)$/.exec(problemType ?? '')?.[1];
+  if (type === 'misconfigured') return FINAL;
   if (status === 409) {
-    const type = /(?:^|[:/#])([a-z-]+)$/.exec(problemType ?? '')?.[1];
     const again = type === 'in-flight' || (retryAfterMs !== undefined && type !== 'blocked' && type !== 'result-not-stored');
     return again ? { kind: 'again', retryAfterMs } : FINAL;
   }

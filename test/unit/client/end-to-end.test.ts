@@ -109,7 +109,8 @@ describe('the client against a guarded service', () => {
     await using streamed = await shop(() => ({ ...reply(200), streamed: true }));
     const { send, settled } = quickClient();
     for (const [service, first, type] of [
-      [lost, 500, 'blocked'],
+      // 500, and then the service says what it is.
+      [lost, 409, 'blocked'],
       [streamed, 200, 'result-not-stored'],
     ] as const) {
       const intent = newIntent();

@@ -65,7 +65,7 @@ describe('an intent stands for one request', () => {
     ['another form', form('5'), form('6')],
     ['no body', json('{}'), { method: 'POST', headers: { 'content-type': 'application/json' } }],
   ])('I9 %s is refused before anything is sent', async (_, first, second, more = '') => {
-    await using server = await scripted({ status: 500 });
+    await using server = await scripted({ status: 404 });
     const { send, settled } = quickClient();
     const intent = newIntent();
     await settled(send(server.url, first, intent));

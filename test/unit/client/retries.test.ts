@@ -79,6 +79,7 @@ describe('what is tried again', () => {
     ['a dropped answer', 'drop'],
     ['425', { status: 425 }],
     ['429', { status: 429 }],
+    ['500', { status: 500 }],
     ['502', { status: 502 }],
     ['503', { status: 503 }],
     ['504', { status: 504 }],
@@ -96,7 +97,7 @@ describe('what is tried again', () => {
   it.each<[string, Answer]>([
     ['400', { status: 400 }],
     ['422, whatever it says', { status: 422, headers: { 'retry-after': '1' } }],
-    ['500', { status: 500, headers: { 'retry-after': '1' } }],
+    ['500 of a service that is not set up', { ...(problem('urn:rerunsafe:problem:misconfigured', { 'retry-after': '1' }) as object), status: 500 }],
     ['409 of a stranger', { status: 409 }],
     ['409 of a stranger with a Retry-After that says nothing', { status: 409, headers: { 'retry-after': 'soon' } }],
     ['409 blocked', problem('urn:rerunsafe:problem:blocked', { 'retry-after': '1' })],

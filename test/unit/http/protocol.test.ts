@@ -15,7 +15,7 @@ const failing = (methods: Partial<RecordStore>): Options => ({ store: { ...memor
 
 /** How each refusal comes about; the last request is the one that is refused. */
 const CASES: Record<string, { readonly options?: Options; readonly provoke: (send: Send) => Promise<HttpReply> }> = {
-  'key-missing': { provoke: (send) => send({ headers: { 'idempotency-key': '' } }) },
+  'key-missing': { provoke: (send) => send({ headers: { 'idempotency-key': 'undefined' } }) },
   'key-malformed': { provoke: (send) => send({ headers: { 'idempotency-key': `${KEY}, ${KEY}` } }) },
   'key-expired': { provoke: (send) => send({ headers: { 'idempotency-key': '017f22e2-79b0-7cc3-98c4-dc0c0c07398f' } }) },
   'scope-missing': { options: { scope: () => undefined }, provoke: (send) => send() },

@@ -20,6 +20,20 @@ describe('what lies in the store', () => {
     expect(charge.calls).toBe(1);
   });
 
+  it('I2 keeps the outputs that belong to the outcome, unless the redaction speaks of them', async () => {
+    const outputs = { queue: 'a message' };
+    const answer = () => ({ ...reply(201, SECRET), attached: outputs });
+    const bare = operation({ redact: ({ status }) => reply(status) }, answer);
+    const spoken = operation({ redact: ({ status }) => ({ ...reply(status), attached: { queue: '***' } }) }, answer);
+    const dropped = operation({ redact: ({ status }) => ({ ...reply(status), attached: undefined }) }, answer);
+    for (const charge of [bare, spoken, dropped]) expect((await charge.send()).attached).toEqual(outputs);
+    expect([await bare.send(), await spoken.send(), await dropped.send()].map(({ attached }) => attached)).toEqual([
+      outputs,
+      { queue: '***' },
+      undefined,
+    ]);
+  });
+
   it('I3 a redaction that throws stores nothing and undoes nothing', async () => {
     const store = memoryStore();
     const redact = () => {
