@@ -29,10 +29,12 @@ const reader = (more: Partial<PowertoolsRecordsOptions> = {}) => {
   return powertoolsRecords({ tableName: table, client, functionName: FUNCTION_NAME, clock: { nowMs: () => Date.now() + aheadMs }, ...more });
 };
 
+const layerOf = () => powertoolsLayer({ tableName: table, client });
+
 /** What Powertools itself gives back for a second call. */
 async function replayOf<T>(payload: unknown, result: T, wrapped: Wrapped = {}): Promise<unknown> {
   let runs = 0;
-  const work = byPowertools(powertoolsLayer({ tableName: table, client }), () => ++runs && result, wrapped);
+  const work = byPowertools(layerOf(), () => ++runs && result, wrapped);
   await work(payload, 60_000);
   const replay = await work(payload, 60_000);
   expect(runs).toBe(1);
@@ -91,7 +93,7 @@ describe('the records of Powertools', () => {
     ['JSON within', 'powertools_json(body).["user", "id"]', (event: Event) => [JSON.parse(event.body).user, JSON.parse(event.body).id]],
   ])('I3 are found for what JMESPath selects: %s', async (name, eventKeyJmesPath, payloadOf) => {
     const event = { name, detail: { orderId: `o-${name}` }, body: JSON.stringify({ user: name, id: 7 }) } as Event;
-    const layer = powertoolsLayer({ tableName: table, client });
+    const layer = layerOf();
     await byPowertools(layer, (): string => name, { config: { eventKeyJmesPath } })(event, 60_000);
     expect(await reader().read(payloadOf(event))).toEqual({ kind: 'completed', value: name });
   });
@@ -99,7 +101,7 @@ describe('the records of Powertools', () => {
   it('I9 a record is refused to another payload where Powertools would compare them, while it runs and after', async () => {
     const go = gate();
     const inside = gate();
-    const layer = powertoolsLayer({ tableName: table, client });
+    const layer = layerOf();
     const config = { eventKeyJmesPath: 'id', payloadValidationJmesPath: '[amount, note]' };
     const work = byPowertools(
       layer,
@@ -120,6 +122,9 @@ describe('the records of Powertools', () => {
     await expect(earlier.read('validated', { validate: [6, null] })).rejects.toMatchObject({ code: 'KEY_REUSED' });
     expect(await earlier.read('validated', { validate: [5, null] })).toEqual({ kind: 'completed', value: 'charged' });
     expect(await earlier.read('validated')).toEqual({ kind: 'completed', value: 'charged' });
+    // What JMESPath does not find is null.
+    await byPowertools(layerOf(), () => 1, { config: { payloadValidationJmesPath: 'note' } })({ id: 'no note' }, 60_000);
+    expect(await earlier.read({ id: 'no note' }, { validate: undefined })).toEqual({ kind: 'completed', value: 1 });
     // Written without a validation: there is nothing to compare with.
     await replayOf('no validation', 1);
     expect(await earlier.read('no validation', { validate: 5 })).toEqual({ kind: 'completed', value: 1 });
@@ -133,7 +138,7 @@ describe('the records of Powertools', () => {
     const go = gate();
     const inside = gate();
     const work = byPowertools(
-      powertoolsLayer({ tableName: table, client }),
+      layerOf(),
       async () => {
         inside.open();
         await go.opened;
@@ -158,7 +163,7 @@ describe('the records of Powertools', () => {
   });
 
   it('I3 a finished one counts until it expires, and as long again as two clocks may be apart', async () => {
-    const work = byPowertools(powertoolsLayer({ tableName: table, client }), () => 'done', { config: { expiresAfterSeconds: 100 } });
+    const work = byPowertools(layerOf(), () => 'done', { config: { expiresAfterSeconds: 100 } });
     await work('expiring', 60_000);
     const earlier = reader();
     aheadMs = 101_000;
@@ -168,7 +173,7 @@ describe('the records of Powertools', () => {
   });
 
   it('a work that failed there has left nothing', async () => {
-    const work = byPowertools(powertoolsLayer({ tableName: table, client }), () => {
+    const work = byPowertools(layerOf(), () => {
       throw new Error('declined');
     });
     await expect(work('failing', 60_000)).rejects.toThrow('declined');

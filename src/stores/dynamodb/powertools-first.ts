@@ -40,23 +40,20 @@ interface Records extends Pick<PowertoolsRecords, 'read'> {
 }
 
 export function first({ read, tableName }: Records): Pick<PowertoolsRecords, 'first' | 'onThrow'> {
-  const verdicts = new WeakMap<object, 'withdraw' | 'unknown'>();
+  const refusals = new WeakSet<object>();
 
   /** Thrown before the handler began. */
   const withdrawn = (error: unknown): unknown => {
-    if (typeof error === 'object' && error !== null) verdicts.set(error, 'withdraw');
+    if (typeof error === 'object' && error !== null) refusals.add(error);
     if (isRerunSafeError(error)) Object.defineProperty(error, NOT_DONE, { value: true });
     return error;
   };
-  const blocked = (): RerunSafeError => {
-    const error = new RerunSafeError(
+  const blocked = (): RerunSafeError =>
+    new RerunSafeError(
       'BLOCKED',
       `Powertools began this and left no outcome (table ${tableName}): nobody knows what it did. A person has to say what became of it; nothing was run.`,
       { facts: { tableName } },
     );
-    verdicts.set(error, 'unknown');
-    return error;
-  };
   const inProgress = (retryAfterMs: number): RerunSafeError =>
     new RerunSafeError(
       'IN_FLIGHT',
@@ -68,17 +65,17 @@ export function first({ read, tableName }: Records): Pick<PowertoolsRecords, 'fi
     );
 
   return {
-    onThrow: (error) => (typeof error === 'object' && error !== null ? verdicts.get(error) : undefined),
-    first<A extends unknown[], T, F = never>(
-      payloadOf: (...args: A) => unknown,
-      handler: (...args: A) => T | Promise<T>,
-      options: PowertoolsFirstOptions<A, T, F> = {},
-    ): (...args: A) => Promise<T | F> {
+    onThrow: (error) => (typeof error === 'object' && error !== null && refusals.has(error) ? 'withdraw' : undefined),
+    first<E, C, R, T, F = never>(
+      payloadOf: (...args: [E, C, R]) => unknown,
+      handler: (...args: [E, C, R]) => T | Promise<T>,
+      options: PowertoolsFirstOptions<[E, C, R], T, F> = {},
+    ): (event: E, context?: C, run?: R) => Promise<T | F> {
       checkOptions(WHAT, { payloadOf, handler }, FUNCTIONS, Object.keys(FUNCTIONS));
       checkOptions(WHAT, options, RULES);
       const { validate, revive, refuse, onUnknown = 'retry' } = options;
 
-      const look = async (args: A): Promise<PowertoolsRecord | undefined> => {
+      const look = async (args: [E, C, R]): Promise<PowertoolsRecord | undefined> => {
         const signal = currentRun()?.signal;
         const payload = await payloadOf(...args);
         const validation = validate === undefined ? {} : { validate: await validate(...args) };
@@ -86,14 +83,15 @@ export function first({ read, tableName }: Records): Pick<PowertoolsRecords, 'fi
         if (found?.kind === 'in-progress') throw inProgress(found.retryAfterMs);
         return found;
       };
-      const refused = async (error: unknown, args: A): Promise<F> => {
+      const refused = async (error: unknown, args: [E, C, R]): Promise<F> => {
         if (refuse === undefined || !isRerunSafeError(error)) throw withdrawn(error);
         const answer = await refuse(error, ...args);
         if (isRejected(answer)) return answer;
         throw withdrawn(invalidOptions(WHAT, ['refuse must return reject(…): anything else would be kept as the outcome']));
       };
 
-      const looking = async (...args: A): Promise<T | F> => {
+      const looking = async (...given: [event: E, context?: C, run?: R]): Promise<T | F> => {
+        const args = given as [E, C, R];
         // For local work nothing is guarded, and there is no table.
         if (process.env.RERUNSAFE_DISABLED === '1') return handler(...args);
         let found: PowertoolsRecord | undefined;

@@ -62,9 +62,6 @@ export interface PowertoolsReadOptions {
   readonly signal?: AbortSignal;
 }
 
-/** A tuple that is known from elsewhere: a selector that takes only the event must not say how many parameters the handler has. */
-type Known<A extends unknown[]> = [A][A extends unknown ? 0 : never];
-
 export interface PowertoolsRecords {
   /**
    * What is remembered for a payload: what `eventKeyJmesPath` selected, or the whole payload. One strongly consistent read.
@@ -86,16 +83,17 @@ export interface PowertoolsRecords {
    *   earlier.first((event) => event.orderId, async (event, context, run) => charge(event, run.keyFor('charge'))),
    * );
    */
-  first<A extends unknown[], T, F = never>(
-    payloadOf: (...args: Known<A>) => unknown,
-    handler: (...args: A) => T | Promise<T>,
-    options?: PowertoolsFirstOptions<Known<A>, NoInfer<T>, F>,
-  ): (...args: A) => Promise<T | F>;
+  first<E, C, R, T, F = never>(
+    payloadOf: (event: E, context: C, run: R) => unknown,
+    handler: (event: E, context: C, run: R) => T | Promise<T>,
+    options?: PowertoolsFirstOptions<[event: E, context: C, run: R], NoInfer<T>, F>,
+    // Optional, so that it is also the work of `runOnce`, which takes the run alone.
+  ): (event: E, context?: C, run?: R) => Promise<T | F>;
   /**
    * For the option of that name: what {@link first} refused is withdrawn, so it counts as no attempt and binds the key to no input. undefined for any
    * other error.
    */
-  readonly onThrow: (error: unknown) => 'withdraw' | 'unknown' | undefined;
+  readonly onThrow: (error: unknown) => 'withdraw' | undefined;
   /** Ends the client that was made here. */
   close(): void;
 }
