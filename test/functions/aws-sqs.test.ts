@@ -230,7 +230,8 @@ describe('what SQS must not be told', () => {
   it('an event from elsewhere is refused whole: an empty answer would acknowledge it', async () => {
     const consume = idempotentEach(options(), () => {});
     const kinesis = { ...orders('a').Records[0], eventSource: 'aws:kinesis' };
-    for (const event of [undefined, {}, { Records: [kinesis] }])
+    const [sqs] = orders('a').Records;
+    for (const event of [undefined, {}, { Records: [kinesis] }, { Records: [sqs, kinesis] }, { Records: [sqs, { ...sqs, eventSource: 'aws:s3' }] }])
       await expect(consume(event as never, context)).rejects.toMatchObject({ code: 'INVALID_OPTIONS' });
     expect(await consume({ Records: [] }, context)).toEqual(failures());
   });

@@ -48,7 +48,7 @@ const BATCH_RETENTION_MS = 604_800_000;
  * All but Amazon MQ need `ReportBatchItemFailures` on the event source mapping: without it any answer counts for success.
  *
  * - **SQS**: each message that was not done is reported. FIFO: after a failure everything later in the same group is reported without being tried;
- *   other groups go on.
+ *   other groups go on. What is reported untried was received too, and may reach `maxReceiveCount` together with what it waits for.
  * - **Kinesis, DynamoDB streams**: the first record that was not done is reported; Lambda delivers everything from there again, and what was done
  *   behind it costs one read. After a failure nothing later is tried; with `concurrency` over 1, nothing later of the same partition key or item.
  * - **Kafka** (provisioned mode): after a failure everything later in the same partition is reported without being tried; other partitions go on.
