@@ -84,10 +84,10 @@ export async function runItems<I extends Ordered>(items: readonly I[], { concurr
 function dependencies(items: readonly Ordered[]): { readonly followers: readonly number[][]; readonly waitsFor: number[] } {
   const followers: number[][] = items.map(() => []);
   const waitsFor = items.map(() => 0);
-  for (const of of ['lane', 'key'] as const) {
+  for (const shared of ['lane', 'key'] as const) {
     const last = new Map<string, number>();
     for (const [index, item] of items.entries()) {
-      const name = item[of];
+      const name = item[shared];
       if (name === undefined) continue;
       const before = last.get(name);
       if (before !== undefined) {
