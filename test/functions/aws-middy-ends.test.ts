@@ -12,7 +12,7 @@ interface Order {
 const order: Order = { orderId: 'o1' };
 const context = (): Context => lambdaContext();
 const options = (store: RecordStore = memoryStore()) => ({ store, operation: 'orders/ship', key: (event: Order) => event.orderId });
-const guardOf = (store?: RecordStore) => middyMiddleware<Order>((handler) => idempotent(options(store), handler));
+const guardOf = (store?: RecordStore) => middyMiddleware((handler) => idempotent(options(store), handler));
 
 async function records(store: RecordStore): Promise<StoredRecord[]> {
   const found: StoredRecord[] = [];
@@ -160,6 +160,24 @@ describe('errors that are not of the work', () => {
   });
 });
 
+describe('a wrapper that ends before its work', () => {
+  it('I12 what it throws is what the caller gets, and nobody is told of an unhandled rejection', async () => {
+    const boom = new Error('boom');
+    const guard = middyMiddleware((handler) => async (event: Order, given: Context) => {
+      void handler(event, given, {});
+      await new Promise<void>((resolve) => setImmediate(resolve));
+      throw boom;
+    });
+    const handler = middy()
+      .use(guard)
+      .handler(async () => {
+        await new Promise<void>((resolve) => setTimeout(resolve, 20));
+        return 'shipped';
+      });
+    await expect(handler(order, context())).rejects.toBe(boom);
+  });
+});
+
 describe('another middleware answers early', () => {
   it('I2 I12 inside, before the handler: its answer is the outcome, and nothing is left behind', async () => {
     for (const value of ['cached', undefined]) {
@@ -208,7 +226,7 @@ describe('another middleware answers early', () => {
 
   it('an early http answer of a middleware inside is judged as one of the handler: a 503 is not kept', async () => {
     const store = memoryStore();
-    const guard = middyMiddleware<APIGatewayProxyEventV2>((handler) => idempotentHttp({ store, operation: 'h', scope: 'public' }, handler));
+    const guard = middyMiddleware((handler) => idempotentHttp({ store, operation: 'h', scope: 'public' }, handler));
     let down = true;
     const handler = middy<APIGatewayProxyEventV2>()
       .use(guard)
@@ -224,7 +242,7 @@ describe('another middleware answers early', () => {
   it('I2 what the wrapper throws at the outcome is thrown to the caller, though the answer came early', async () => {
     const memory = memoryStore();
     const store: RecordStore = { ...memory, replace: () => Promise.reject(new RerunSafeError('STORE_MISCONFIGURED', 'no such table')) };
-    const guard = middyMiddleware<Order>((handler) => idempotent({ ...options(store), onSaveFailed: 'throw' }, handler));
+    const guard = middyMiddleware((handler) => idempotent({ ...options(store), onSaveFailed: 'throw' }, handler));
     const early = middy()
       .use(guard)
       .before(() => 'cached')

@@ -28,7 +28,7 @@ function hanging(config: Parameters<typeof middy>[1] = {}, more: Parameters<type
   const clock = virtualClock();
   const store = memoryStore({ clock });
   const go = gate();
-  const guard = middyMiddleware<string>((handler) => idempotent({ store, operation: 'o', key: (event: string) => event }, handler), more);
+  const guard = middyMiddleware((handler) => idempotent({ store, operation: 'o', key: (event: string) => event }, handler), more);
   const handler = middy<string>(config)
     .use(guard)
     .handler(async (_event, given) => {
@@ -69,7 +69,7 @@ describe("middy's early time-out, while the handler is still running", () => {
   it('I6 by its own error, though an error handler inside makes an answer of it', async () => {
     const clock = virtualClock();
     const store = memoryStore({ clock });
-    const guard = middyMiddleware<string>((handler) => idempotent({ store, operation: 'o', key: (event: string) => event }, handler));
+    const guard = middyMiddleware((handler) => idempotent({ store, operation: 'o', key: (event: string) => event }, handler));
     const handler = middy<string>()
       .use(guard)
       .onError(() => 'sorry')
@@ -95,6 +95,12 @@ describe("middy's early time-out, while the handler is still running", () => {
     await mustLapse(hung);
   });
 
+  it('I6 by its own error, with more time reserved than this middleware was told of', async () => {
+    const hung = hanging({ timeoutEarlyInMillis: 80 });
+    await expect(hung.handler('k', limited())).rejects.toMatchObject(TIMED_OUT);
+    await mustLapse(hung);
+  });
+
   it('I6 with more time reserved, the same given to both', async () => {
     const hung = hanging({ timeoutEarlyInMillis: 40, timeoutEarlyResponse: () => 'too late' }, { timeoutEarlyInMillis: 40 });
     expect(await hung.handler('k', limited())).toBe('too late');
@@ -114,8 +120,8 @@ describe("middy's early time-out, while the handler is still running", () => {
   it('I6 a lease of singleton is neither released nor is its slot done', async () => {
     const clock = virtualClock();
     const leases = storeLeases(memoryStore({ clock }));
-    const guard = middyMiddleware<object>((handler) =>
-      singleton({ leases, name: 'nightly', slot: () => 1_735_689_600_000, leaseMs: 1_000, renew: 'none', onSkipped: () => {} }, handler),
+    const guard = middyMiddleware((handler) =>
+      singleton<object>({ leases, name: 'nightly', slot: () => 1_735_689_600_000, leaseMs: 1_000, renew: 'none', onSkipped: () => {} }, handler),
     );
     let runs = 0;
     const handler = middy<object>()
@@ -143,14 +149,14 @@ describe('an end that is no early time-out', () => {
 
   it('I3 where it is switched off, an answer at the last moment is the outcome', async () => {
     const store = memoryStore();
-    const guard = middyMiddleware<string>((handler) => idempotent({ store, operation: 'o', key: (event: string) => event }, handler), {
+    const guard = middyMiddleware((handler) => idempotent({ store, operation: 'o', key: (event: string) => event }, handler), {
       timeoutEarlyInMillis: 0,
     });
     let left = 1_000;
     const handler = middy<string>({ timeoutEarlyInMillis: 0 })
       .use(guard)
       .handler(async () => {
-        left = 3;
+        left = 1;
         return 'shipped';
       });
     expect(
@@ -165,7 +171,7 @@ describe('an end that is no early time-out', () => {
   it('I3 without a known limit middy has no time-out: the answer is the outcome', async () => {
     for (const context of [{}, undefined] as unknown as Context[]) {
       const store = memoryStore();
-      const guard = middyMiddleware<string>((handler) => idempotent({ store, operation: 'o', key: (event: string) => event }, handler));
+      const guard = middyMiddleware((handler) => idempotent({ store, operation: 'o', key: (event: string) => event }, handler));
       const handler = middy<string>()
         .use(guard)
         .handler(async () => 'shipped');
@@ -176,7 +182,7 @@ describe('an end that is no early time-out', () => {
 
   it('a TimeoutError of the work itself is its failure', async () => {
     const store = memoryStore();
-    const guard = middyMiddleware<string>((handler) => idempotent({ store, operation: 'o', key: (event: string) => event }, handler));
+    const guard = middyMiddleware((handler) => idempotent({ store, operation: 'o', key: (event: string) => event }, handler));
     const handler = middy<string>()
       .use(guard)
       .handler(async () => AbortSignal.abort(new DOMException('the far side', 'TimeoutError')).throwIfAborted());

@@ -12,7 +12,7 @@ interface Order {
 const order: Order = { orderId: 'o1' };
 const context = (): Context => lambdaContext();
 const options = (store: RecordStore = memoryStore()) => ({ store, operation: 'orders/ship', key: (event: Order) => event.orderId });
-const guardOf = (store?: RecordStore) => middyMiddleware<Order>((handler) => idempotent(options(store), handler));
+const guardOf = (store?: RecordStore) => middyMiddleware((handler) => idempotent(options(store), handler));
 const post = (key: string, body = '{"amount":1}') =>
   httpApiEvent({ headers: { 'Idempotency-Key': `"${key}"`, 'Content-Type': 'application/json' }, body });
 
@@ -36,6 +36,15 @@ describe('the wrapper around the handler, inside middy', () => {
       .handler(idempotent(options(), () => ({ run: ++runs })));
     expect(await handler(order, context())).toEqual({ run: 1, stamped: true });
     expect(await handler(order, context())).toEqual({ run: 1, stamped: true });
+  });
+
+  it('I9 http: a body that a parser has changed before is compared all the same', async () => {
+    const handler = middy<APIGatewayProxyEventV2>()
+      .use(parser)
+      .handler(idempotentHttp({ ...http(), scope: 'public' }, async ({ body }) => ({ statusCode: 201, body: JSON.stringify(body) })));
+    const answers = [await handler(post('a'), context()), await handler(post('a', '{ "amount": 1 }'), context())];
+    expect(answers).toMatchObject([{ body: '{"amount":1}' }, { body: '{"amount":1}', headers: { 'Idempotent-Replayed': 'true' } }]);
+    expect(await handler(post('a', '{"amount":2}'), context())).toMatchObject({ statusCode: 422 });
   });
 
   it('I1 idempotentEach answers for its batch', async () => {
@@ -96,7 +105,7 @@ describe('a middleware of middy', () => {
   });
 
   it('I9 a middleware that changes the event, before the handler, changes neither key nor fingerprint', async () => {
-    const guard = middyMiddleware<APIGatewayProxyEventV2>((handler) => idempotentHttp({ ...http(), scope: 'public' }, handler));
+    const guard = middyMiddleware((handler) => idempotentHttp({ ...http(), scope: 'public' }, handler));
     const bodies: unknown[] = [];
     const handler = middy<APIGatewayProxyEventV2>()
       .use(guard)
@@ -174,8 +183,8 @@ describe('the run in a handler of middy', () => {
   it('leaseOf gives the lease of a singleton; a run that is skipped answers undefined, and the job does not run', async () => {
     const leases = storeLeases(memoryStore());
     const skipped: string[] = [];
-    const guard = middyMiddleware<unknown>((handler) =>
-      singleton({ leases, name: 'nightly', slot: false, onSkipped: ({ kind }) => skipped.push(kind) }, handler),
+    const guard = middyMiddleware((handler) =>
+      singleton<unknown>({ leases, name: 'nightly', slot: false, onSkipped: ({ kind }) => skipped.push(kind) }, handler),
     );
     const inside = gate();
     const go = gate();

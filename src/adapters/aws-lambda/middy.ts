@@ -55,10 +55,11 @@ export interface MiddyMiddleware<E> {
  *   .use(guard)
  *   .handler(async (event, context) => charge(event.body, guard.runOf(context).keyFor('charge')));
  */
-export function middyMiddleware<E>(
-  wrap: (handler: MiddyWork) => (event: E, context: Context) => Promise<unknown>,
+export function middyMiddleware<W extends (event: never, context: Context) => Promise<unknown>>(
+  // Not (event: E, ...) => ...: an E looked for in there would keep the wrapper from finding its own.
+  wrap: (handler: MiddyWork) => W,
   options: MiddyOptions = {},
-): MiddyMiddleware<E> {
+): MiddyMiddleware<Parameters<W>[0]> {
   checkOptions('middyMiddleware', options, { timeoutEarlyInMillis: isInteger(0, 900_000) });
   const { timeoutEarlyInMillis = 5 } = options;
   // Leads from the wrapper's handler back to its request; built once, so that options are checked at the start and not in the first request.
@@ -81,7 +82,7 @@ export function middyMiddleware<E>(
     passages.delete(request);
     return passage;
   };
-  const answerOf = (passage: Passage, request: MiddyRequest<E>, response: unknown): unknown => {
+  const answerOf = (passage: Passage, request: MiddyRequest<unknown>, response: unknown): unknown => {
     if (!mayBeTimeout(request, timeoutEarlyInMillis)) return passage.returned(response);
     passage.abandon();
     return response;
@@ -99,7 +100,7 @@ export function middyMiddleware<E>(
   return {
     before: async (request) => {
       const passage = new Passage(request.event);
-      const begun = await passage.start(() => current.run(passage, async () => guarded(request.event, request.context)));
+      const begun = await passage.start(() => current.run(passage, async () => guarded(request.event as never, request.context)));
       if (begun === undefined) {
         passages.set(request, passage);
         watchEarlyAnswer(request, (early) => {
