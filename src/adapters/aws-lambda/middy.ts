@@ -45,7 +45,8 @@ export interface MiddyMiddleware<E> {
  * put the wrapper around the handler instead, `middy().use(cors()).handler(idempotentHttp(options, handler))`: replays then go through them.
  *
  * When middy's early time-out ends an invocation, the handler is still at work: its record is neither completed nor released, and lapses by its
- * lease. `idempotentEach` takes each record by itself, so it cannot be a middleware; put it around the handler.
+ * lease. Around a handler that middy has made (`idempotent(options, middy(...))`) give middy `timeoutEarlyInMillis: 0`: its time-out looks like a
+ * failure there. `idempotentEach` takes each record by itself, so it cannot be a middleware; put it around the handler.
  *
  * @throws RerunSafeError when built: `INVALID_OPTIONS`; when called: what the wrapper throws.
  * @example
@@ -100,17 +101,17 @@ export function middyMiddleware<W extends (event: never, context: Context) => Pr
   return {
     before: async (request) => {
       const passage = new Passage(request.event);
-      const begun = await passage.start(() => current.run(passage, async () => guarded(request.event as never, request.context)));
-      if (begun === undefined) {
+      const answered = await passage.start(() => current.run(passage, async () => guarded(request.event as never, request.context)));
+      if (answered === undefined) {
         passages.set(request, passage);
         watchEarlyAnswer(request, (early) => {
           const standing = take(request);
           return standing === undefined ? early : answerOf(standing, request, early);
         });
-        return;
+      } else {
+        await cleanUpPowertools(request);
+        request.earlyResponse = answered.answer;
       }
-      await cleanUpPowertools(request);
-      request.earlyResponse = begun.answer;
     },
     after: async (request) => {
       const passage = take(request);
