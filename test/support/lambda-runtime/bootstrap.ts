@@ -22,6 +22,8 @@ let current: string | undefined;
 // Whoever started this has gone.
 process.stdin.once('end', () => process.exit(1)).resume();
 process.stdin.unref();
+// Made on first use; here they are the runtime's, later they would look like something left behind.
+void [process.stdout, process.stderr];
 
 process.on('unhandledRejection', (reason) => {
   const error = Object.assign(new Error(String(reason)), { name: 'Runtime.UnhandledPromiseRejection' });

@@ -35,6 +35,12 @@ interface Timeout {
 
 export type Invoked = { readonly requestId: string; readonly pid: number } & (Answered | Crash | Timeout);
 
+const running = new Set<ChildProcess>();
+// Also when a test ends this process without closing anything.
+process.once('exit', () => {
+  for (const child of running) child.kill('SIGKILL');
+});
+
 interface Poll {
   readonly came: Promise<Leftovers | undefined>;
   readonly come: (leftovers: Leftovers | undefined) => void;
@@ -75,15 +81,13 @@ export class Environment {
     this.#child = child;
     child.stdin.on('error', () => {});
     for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => this.#output.push(chunk.toString()));
-    // Also when a test ends this process without closing anything.
-    const killNow = (): void => void child.kill('SIGKILL');
-    process.once('exit', killNow);
+    running.add(child);
     this.#exited = new Promise<Exit>((resolve) => {
       child.once('error', () => resolve(-1));
       child.once('exit', (code, signal) => resolve(code ?? signal ?? -1));
     }).then(async (exit) => {
       this.#isOver = true;
-      process.removeListener('exit', killNow);
+      running.delete(child);
       await api.close();
       return exit;
     });
