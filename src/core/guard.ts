@@ -26,8 +26,11 @@ import type { Seal } from './seal.ts';
 /**
  * What a throw of the work means. `release`: failed, may run again. `remember`: it is the outcome. `unknown`: nobody can say what it did.
  * `withdraw`: nothing was begun, so the key may be used again with another input; only of a first attempt without steps, else it is a `release`.
+ * `lapse`: the work may still be going on behind the error (a time-out that was raced against it), so nothing is written, and the lease has to run out.
  */
-export type ThrowVerdict = 'release' | 'remember' | 'unknown' | 'withdraw';
+export type ThrowVerdict = 'release' | 'remember' | 'unknown' | 'withdraw' | 'lapse';
+const VERDICTS: ReadonlySet<unknown> = new Set<ThrowVerdict>(['release', 'remember', 'unknown', 'withdraw', 'lapse']);
+export const isVerdict = (value: unknown): value is ThrowVerdict => VERDICTS.has(value);
 
 /** What asking the far side brought to light. */
 export type UnknownAnswer<T> = { readonly done: T } | 'not-done' | 'block';

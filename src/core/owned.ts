@@ -9,7 +9,7 @@ import { decode } from './codec.ts';
 import { errorOutcome } from './error-outcome.ts';
 import { isNotDoneError, isPermanentError, PermanentError, RerunSafeError, writeUnknown } from './errors.ts';
 import type { RunEvent, RunEventName } from './events.ts';
-import type { Guard, ThrowVerdict } from './guard.ts';
+import { type Guard, isVerdict, type ThrowVerdict } from './guard.ts';
 import { LiveRun, outcomeOf } from './live-run.ts';
 import type { BlockedWhy, Outcome, RecordId } from './record.ts';
 import { inRun, type Run } from './run.ts';
@@ -191,6 +191,10 @@ export class Owned<T> {
       if (result.kind !== 'written') throw thrown;
       return { kind: 'failed', error: thrown, replayed: false };
     }
+    if (verdict === 'lapse') {
+      this.#tell('unknown', thrown);
+      throw thrown;
+    }
     // Of this attempt nothing was begun; of the one before it, nobody knows.
     const as = verdict !== 'withdraw' ? verdict : this.#afterUnknown ? 'unknown' : this.#run.hasBegunSteps ? 'release' : verdict;
     const result = await this.#attempt.giveUp(as);
@@ -207,10 +211,10 @@ export class Owned<T> {
     const { onThrow, onUnknown } = this.#guard;
     try {
       const chosen = onThrow?.(thrown);
-      if (chosen === 'release' || chosen === 'remember' || chosen === 'unknown' || chosen === 'withdraw') return chosen;
+      if (isVerdict(chosen)) return chosen;
       if (chosen !== undefined) {
         process.emitWarning(
-          "onThrow must answer 'release', 'remember', 'unknown', 'withdraw' or undefined, at once. The attempt is taken for unknown.",
+          "onThrow must answer 'release', 'remember', 'unknown', 'withdraw', 'lapse' or undefined, at once. The attempt is taken for unknown.",
           {
             code: 'RERUNSAFE_ON_THROW',
           },

@@ -43,7 +43,8 @@ export class Renewal {
   }
 
   async #renew(): Promise<void> {
-    if (this.#stop.signal.aborted || this.#lifetime.lost) return;
+    // Also when the invocation is over, whatever becomes of the work: a job that was left behind must not be kept alive by the next invocations.
+    if (this.#stop.signal.aborted || this.#lifetime.remainingMs() <= 0) return;
     try {
       const result = await this.#renewOnce(this.#stop.signal);
       if (result.kind === 'lost') this.#lifetime.lose('somebody else took it over');

@@ -132,6 +132,16 @@ describe('what a throw means', () => {
     expect(await run(() => 'ok', { key: 3 })).toMatchObject({ kind: 'blocked' });
   });
 
+  it("I6 'lapse': a time-out that was raced against the work declares nothing; the lease has to run out", async () => {
+    const { run, clock } = bench({ leaseMs: 1_000, onThrow: () => 'lapse' });
+    const timeout = new Error('too late');
+    await expect(run(() => Promise.reject(timeout))).rejects.toBe(timeout);
+    expect(await run(() => 2)).toMatchObject({ kind: 'in-flight' });
+    expect(clock.pendingTimers()).toBe(0);
+    await clock.advance(1_001);
+    expect(await inTime(clock, run(() => 2))).toMatchObject({ value: 2, attempt: 2 });
+  });
+
   it('I9 withdraws: the key may be used again with another input, by a first attempt without steps only', async () => {
     const { run } = bench({ onThrow: () => 'withdraw' });
     const refused = () => Promise.reject(new Error('invalid'));

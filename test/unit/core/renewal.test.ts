@@ -74,6 +74,27 @@ describe('renewal', () => {
     expect(code).toBe('LEASE_LOST');
   });
 
+  it('I6 I12 ends with the invocation: work that was left behind is not kept alive, its lease runs out', async () => {
+    let endsAtMs = Number.POSITIVE_INFINITY;
+    const b = bench({ leaseMs: 1_000 });
+    const work = held<number>();
+    const running = b.run(work.work, { remainingMs: () => endsAtMs - b.clock.nowMs() });
+    await work.started;
+    await b.clock.advance(3_000);
+    expect(await b.run(() => 2)).toMatchObject({ kind: 'in-flight' });
+    endsAtMs = b.clock.nowMs();
+    await b.clock.advance(1_500);
+    expect(b.clock.pendingTimers()).toBe(0);
+    expect(
+      await inTime(
+        b.clock,
+        b.run(() => 2),
+      ),
+    ).toMatchObject({ value: 2, attempt: 2 });
+    work.end(1);
+    expect(await inTime(b.clock, running)).toMatchObject({ value: 2, replayed: true });
+  });
+
   it('a wall clock that steps back neither ends nor prolongs the lease', async () => {
     const b = bench({ leaseMs: 1_000, renew: 'none' });
     await inTime(
