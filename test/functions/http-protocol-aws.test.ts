@@ -1,7 +1,8 @@
+import { Readable } from 'node:stream';
 import type { ALBEvent, APIGatewayProxyEvent } from 'aws-lambda';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { idempotentHttp, reject } from '../../src/adapters/aws-lambda/index.ts';
-import { memoryStore } from '../../src/index.ts';
+import { memoryStore, RerunSafeError } from '../../src/index.ts';
 import { albEvent, httpApiEvent, lambdaContext, restEvent } from '../support/aws-events.ts';
 
 const headers = { 'Idempotency-Key': '"8e03978e-40d5-43dd-bc93-6894a57f9324"' };
@@ -44,7 +45,23 @@ describe('a Lambda function', () => {
     expect(JSON.parse(String(answer.body))).toMatchObject({ type: 'urn:rerunsafe:problem:key-expired' });
   });
 
-  it('has no streams to choose about', () => {
-    expect(() => idempotentHttp({ ...options(), streams: 'pass' } as never, async () => 'never')).toThrow('streams is not an option');
+  it('says where the choice of streams is missing', async () => {
+    const handler = idempotentHttp(options(), async () => ({ statusCode: 200, body: Readable.from(['a']) }));
+    const event = httpApiEvent({ headers });
+    await expect(handler(event, context)).rejects.toThrow("the option streams ('pass', or { recordUpTo: bytes })");
+    expect(await handler(event, context)).toMatchObject({ statusCode: 409 });
+  });
+
+  it('says in the log why a caller got a problem of ours, and not to the caller', async () => {
+    const said = vi.spyOn(console, 'error').mockImplementation(() => {});
+    const store = memoryStore();
+    const down = new RerunSafeError('STORE_UNAVAILABLE', 'ECONNREFUSED 10.0.0.1:8000');
+    const broken = { ...store, create: () => Promise.reject(down), read: () => Promise.reject(down) };
+    const handler = idempotentHttp({ ...options(), store: broken }, async () => 'never');
+    const answer = await handler(httpApiEvent({ headers }), context);
+    expect(answer).toMatchObject({ statusCode: 503, headers: { 'retry-after': '1' } });
+    expect(answer.body).not.toContain('10.0.0.1');
+    expect(said.mock.calls).toEqual([['orders/take: answered with a problem:', down]]);
+    said.mockRestore();
   });
 });

@@ -7,6 +7,7 @@ import { isUtf8 } from 'node:buffer';
 import { STATUS_CODES } from 'node:http';
 import type { ALBResult, APIGatewayProxyResult, APIGatewayProxyStructuredResultV2 } from 'aws-lambda';
 import type { HttpReply } from '../../http/guard-http.ts';
+import { HandedStreams, isStream } from './handed-streams.ts';
 import type { HttpShape } from './http-request.ts';
 
 /**
@@ -31,18 +32,32 @@ interface Result {
  * @throws TypeError for what the platform would refuse with 502: a handler that answers so has a mistake in it.
  */
 export function replyFrom(shape: HttpShape, returned: unknown): HttpReply {
+  if (isStream(returned)) throw streamRefused(returned);
   const result = typeof returned === 'object' && returned !== null ? (returned as Result) : undefined;
-  if (result?.statusCode === undefined) {
-    if (shape === 'v2') return inferred(returned);
-    throw malformed('it must return an object with a statusCode');
-  }
-  const status = Number(result.statusCode);
-  if (!Number.isInteger(status) || status < 100 || status > 599) throw malformed('statusCode must be a whole number from 100 to 599');
-  const { body } = result;
+  if (result?.statusCode === undefined && shape === 'v2') return inferred(returned);
+  const head = headOf(result);
+  const body = result?.body;
+  if (isStream(body)) throw streamRefused(body);
   if (body !== undefined && body !== null && typeof body !== 'string') throw malformed(`body must be a string, not ${typeof body}`);
-  const base64 = result.isBase64Encoded === true;
+  const base64 = result?.isBase64Encoded === true;
   const bytes = Buffer.from(body ?? '', base64 ? 'base64' : 'utf8');
-  return { status, headers: linesOf(result), body: bytes, ...(base64 && isUtf8(bytes) ? { attached: SAID_BASE64 } : {}) };
+  return { ...head, body: bytes, ...(base64 && isUtf8(bytes) ? { attached: SAID_BASE64 } : {}) };
+}
+
+/** @throws TypeError where there is no status. */
+export function headOf(result: object | undefined): Pick<HttpReply, 'status' | 'headers'> {
+  const given: Result = result ?? {};
+  if (given.statusCode === undefined) throw malformed('it must return an object with a statusCode');
+  const status = Number(given.statusCode);
+  if (!Number.isInteger(status) || status < 100 || status > 599) throw malformed('statusCode must be a whole number from 100 to 599');
+  return { status, headers: linesOf(given) };
+}
+
+function streamRefused(stream: AsyncIterable<unknown>): TypeError {
+  const handed = new HandedStreams();
+  handed.take(stream);
+  handed.close();
+  return malformed("body must be a string, not a stream: the option streams ('pass', or { recordUpTo: bytes }) makes this a handler of streams");
 }
 
 /** Payload 2.0: anything without a statusCode is the body of a 200. */
@@ -68,7 +83,7 @@ function linesOf({ headers, multiValueHeaders, cookies }: Result): Line[] {
 
 const isGiven = (value: unknown): boolean => value !== undefined && value !== null;
 
-const malformed = (why: string): TypeError => new TypeError(`The handler's answer is malformed: ${why}.`);
+export const malformed = (why: string): TypeError => new TypeError(`The handler's answer is malformed: ${why}.`);
 
 /** A reply that the platform has not seen yet: a replay, or a problem. */
 export function resultFrom(shape: HttpShape, reply: HttpReply): APIGatewayProxyResult | APIGatewayProxyStructuredResultV2 | ALBResult {
@@ -82,6 +97,11 @@ export function resultFrom(shape: HttpShape, reply: HttpReply): APIGatewayProxyR
   const statusDescription = `${statusCode} ${STATUS_CODES[statusCode] ?? 'Unknown'}`;
   if (shape === 'alb') return { ...common, statusDescription, headers: joined(lines) };
   return { ...common, statusDescription, multiValueHeaders: Object.fromEntries(grouped(lines)) };
+}
+
+/** What a reply has beside its body, where that goes out as a stream. */
+export function preludeFrom(shape: HttpShape, { status: statusCode, headers }: HttpReply): object {
+  return { statusCode, ...(shape === 'v2' ? headersOfV2(headers) : headersOfV1(headers)) };
 }
 
 const isCookie = (name: string): boolean => name.toLowerCase() === 'set-cookie';

@@ -23,10 +23,19 @@ export type {
 export { type EachOptions, idempotentEach } from './each.ts';
 export { type EventOptions, idempotent } from './event.ts';
 export type { KeyedOptions } from './guard-lambda.ts';
-export { type HttpAnswer, type HttpResult, idempotentHttp, type LambdaHttpOptions } from './http.ts';
+export {
+  type HttpAnswer,
+  type HttpResult,
+  idempotentHttp,
+  type LambdaHttpOptions,
+  type LambdaStreamOptions,
+  type StreamingEvent,
+  type StreamingHttpHandler,
+} from './http.ts';
 export type { HttpEvent } from './http-request.ts';
 export type { DeadlineOptions, LambdaGuardOptions } from './invocation.ts';
 export * as keys from './keys.ts';
 export { type MiddyMiddleware, type MiddyOptions, type MiddyWork, middyMiddleware } from './middy.ts';
 export type { MiddyRequest } from './middy-request.ts';
 export { type ScheduledOptions, singleton } from './scheduled.ts';
+export type { StreamedAnswer } from './stream-reply.ts';
