@@ -202,6 +202,23 @@ describe('a handler that looks at the records of Powertools first', () => {
     expect(await charge(event, context)).toMatchObject({ statusCode: 200, body: 'theirs o1', headers: { 'Idempotent-Replayed': 'true' } });
   });
 
+  it('over HTTP an answer that is not kept here is given as long as their record lives', async () => {
+    const refused = { statusCode: 500, body: 'broken' };
+    await theirs(() => refused)({ orderId: 'o500' }, 60_000);
+    runs = 0;
+    const charge = idempotentHttp(
+      { store, operation: 'http/broken', scope: 'public' },
+      earlier.first(
+        () => 'o500',
+        async (_event: ReturnType<typeof httpApiEvent>) => ({ statusCode: 201, body: String(++runs) }),
+      ),
+    );
+    const event = httpApiEvent({ headers: { 'Idempotency-Key': randomUUID() }, body: '{}' });
+    expect([await charge(event, context), await charge(event, context)]).toEqual([refused, refused]);
+    aheadMs = 3_700_000;
+    expect(await charge(event, context)).toMatchObject({ statusCode: 201, body: '1' });
+  });
+
   it('a function that is no function, and an option that is none, are refused when it is built', () => {
     const build =
       (...args: readonly unknown[]) =>

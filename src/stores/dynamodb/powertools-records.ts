@@ -177,7 +177,7 @@ function storedValue(data: Item[string] | undefined, id: string): unknown {
   try {
     return data === undefined ? undefined : nativeValue(data);
   } catch (cause) {
-    throw new RerunSafeError('RESULT_NOT_STORED', `Powertools has finished this, but its value cannot be read from ${id}. It is not run again.`, {
+    throw new RerunSafeError('RESULT_NOT_STORED', `Powertools has finished this, but its value cannot be read from ${id}. Nothing was run.`, {
       cause,
     });
   }
