@@ -31,7 +31,7 @@ describe.runIf(await javaAvailable()).concurrent('invocations at the same time',
     const values = await Promise.all(
       sandboxes.map(async (sandbox) => {
         const mine: unknown[] = [];
-        for (const order of orders) mine.push(payloadOf((await untilTaken(sandbox, order, isInFlight)).taken));
+        for (const order of orders) mine.push(payloadOf(await untilTaken(sandbox, order, isInFlight)));
         return mine;
       }),
     );
@@ -100,7 +100,7 @@ describe.runIf(await javaAvailable()).concurrent('invocations at the same time',
       ] as const;
       const longOne = sandbox.invoke(long);
       await stage.ledger.reached(long.id, 'holds');
-      expect(await sandbox.invoke(short, { timeoutMs: 1_500 })).toMatchObject({ kind: 'error', errorType: 'TimeoutError' });
+      expect(await sandbox.invoke(short, { timeoutMs: 2_500 })).toMatchObject({ kind: 'error', errorType: 'TimeoutError' });
       expect(await stage.record(short.id)).toMatchObject({ state: 'released' });
       stage.ledger.letGo(long.id);
       const seen = payloadOf<{ aborted: boolean; remainingMs: number; isCurrent: boolean }>(await longOne);
@@ -109,15 +109,15 @@ describe.runIf(await javaAvailable()).concurrent('invocations at the same time',
     });
 
     it('I2 I4 work that goes on after its caller was told of a time-out, past its lease: taken over in the same process, it is told and changes nothing', async () => {
-      const sandbox = shared({ leaseMs: 2_000 });
+      const sandbox = shared({ leaseMs: 3_000 });
       const id = 'goes on';
       await sandbox.invoke({ id: 'before it goes on', task: 'charge' });
-      const cut = await sandbox.invoke({ id, task: 'fenced' }, { timeoutMs: 700 });
+      const cut = await sandbox.invoke({ id, task: 'fenced' }, { timeoutMs: 1_500 });
       expect(cut.kind).toBe('timeout');
       const taking = untilTaken(sandbox, { id, task: 'fenced' }, isInFlight);
       await stage.ledger.reached(id, 'fenced', 2);
       stage.ledger.letGo(id);
-      const { taken } = await taking;
+      const taken = await taking;
       const found = [await stage.ledger.reached(id, 'found'), await stage.ledger.reached(id, 'found', 2)].map(({ facts }) => facts);
       expect(found).toContainEqual(expect.objectContaining({ assertHeld: 'done', put: 'done', update: 'done' }));
       expect(found).toContainEqual({ assertHeld: 'LEASE_LOST', aborted: true, step: 'LEASE_LOST', put: 'STALE_TOKEN', update: 'STALE_TOKEN' });

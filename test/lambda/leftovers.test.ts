@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { javaAvailable } from '../support/dynamodb.ts';
 import type { Invoked } from '../support/lambda-runtime/environment.ts';
@@ -78,20 +79,20 @@ describe.runIf(await javaAvailable()).concurrent('what is left when a function h
       isDone(await held);
     });
 
-    it('I12 nothing: after waiting for another, after renewals, after an early stop', async () => {
-      const options = { leaseMs: 1_500, renew: 'auto' };
+    it('I12 nothing: after waiting for another, after a renewal, after an early stop', async () => {
+      const options = { leaseMs: 3_000, renew: 'auto' };
       const settings = { env: { JOB: 'lambda/renewed' } };
       const [sandbox, other] = [stage.sandbox(name, { ...options, ...waits }, settings), stage.sandbox(name, options, settings)];
       const held = other.invoke(event(name, 'renewed', 'hold'));
       await stage.ledger.reached(`${name}-renewed`, 'holds');
       const waiting = sandbox.invoke(event(name, 'renewed', 'hold'));
-      // Two renewals, and several looks.
-      await new Promise((resolve) => setTimeout(resolve, 1_200));
+      // A renewal, and several looks.
+      await pause(1_500);
       stage.ledger.letGo(`${name}-renewed`);
       isDone(await held);
       const waited = await waiting;
       expect(waited).toMatchObject({ ...(name === 'nightly' ? { kind: 'response', payload: null } : answers.done), leftovers: CLEAN });
-      const stopped = await sandbox.invoke(event(name, 'stopped', 'heed'), { timeoutMs: 1_500 });
+      const stopped = await sandbox.invoke(event(name, 'stopped', 'heed'), { timeoutMs: 3_000 });
       const isReported = name === 'queue' ? answers.thrown : { kind: 'error', errorType: 'TimeoutError' };
       expect(stopped).toMatchObject({ ...isReported, leftovers: CLEAN });
       expect(stage.ledger.of(`${name}-stopped`, 'stopped')).toHaveLength(1);

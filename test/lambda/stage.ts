@@ -12,7 +12,7 @@ import { dynamodbStore } from '../../src/stores/dynamodb/index.ts';
 import { httpApiEvent, scheduledEvent, sqsEvent } from '../support/aws-events.ts';
 import { startDynamoDbLocal } from '../support/dynamodb.ts';
 import type { Invoked } from '../support/lambda-runtime/environment.ts';
-import { type InvokeOptions, type Sandbox, Sandboxes } from '../support/lambda-runtime/sandbox.ts';
+import { type Sandbox, Sandboxes } from '../support/lambda-runtime/sandbox.ts';
 import type { FunctionSettings } from '../support/lambda-runtime/settings.ts';
 import type { Order } from './handlers/work.ts';
 import { type Ledger, startLedger } from './ledger.ts';
@@ -103,17 +103,10 @@ export function payloadOf<T>(invoked: Invoked): T {
 export const isInFlight = (invoked: Invoked): boolean => invoked.kind === 'error' && /may still be going on/.test(invoked.errorMessage);
 
 /** Invokes again and again while the answer is a refusal, as a caller does that tries again. */
-export async function untilTaken(
-  sandbox: Sandbox,
-  event: unknown,
-  isRefusal: (invoked: Invoked) => boolean,
-  options?: InvokeOptions,
-): Promise<{ readonly taken: Invoked; readonly refusals: readonly Invoked[] }> {
-  const refusals: Invoked[] = [];
+export async function untilTaken(sandbox: Sandbox, event: unknown, isRefusal: (invoked: Invoked) => boolean): Promise<Invoked> {
   for (const endsAtMs = performance.now() + FREE_LIMIT_MS; performance.now() < endsAtMs; await pause(100)) {
-    const invoked = await sandbox.invoke(event, options);
-    if (!isRefusal(invoked)) return { taken: invoked, refusals };
-    refusals.push(invoked);
+    const invoked = await sandbox.invoke(event);
+    if (!isRefusal(invoked)) return invoked;
   }
-  throw new Error(`it was never taken: ${JSON.stringify(refusals.at(-1))}`);
+  throw new Error('it was never taken');
 }

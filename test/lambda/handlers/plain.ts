@@ -49,7 +49,7 @@ const tasks: Readonly<Record<string, (asked: Asked, context: Context) => unknown
   count: () => {
     setInterval(() => {
       counted += 1;
-    }, 10);
+    }, 50);
   },
   counted: async ({ afterMs }) => {
     const before = counted;

@@ -72,6 +72,8 @@ async function fenced(id: string, held: Held): Promise<void> {
   const item = { TableName: APP_TABLE, Key: itemOf(id) };
   await fencedUpdate(client, fence, item);
   await tell(id, 'fenced', {}, { hold: true });
+  // First the clocks: no timer has fired yet that would have said so.
+  const may = await found(id, held);
   const put = await seen(() => fencedPut(client, fence, { TableName: APP_TABLE, Item: { ...itemOf(id), by: { N: String(process.pid) } } }));
   const update = await seen(() =>
     fencedUpdate(client, fence, {
@@ -80,7 +82,7 @@ async function fenced(id: string, held: Held): Promise<void> {
       ExpressionAttributeValues: { ':n': { N: String(process.pid) } },
     }),
   );
-  await tell(id, 'found', { ...(await found(id, held)), put, update });
+  await tell(id, 'found', { ...may, put, update });
 }
 
 /** Work that nobody awaits. */
