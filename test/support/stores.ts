@@ -9,9 +9,11 @@ import type { RecordStore } from '../../src/core/ports.ts';
 import { tableStore } from '../../src/stores/azure-tables/index.ts';
 import { dynamodbStore } from '../../src/stores/dynamodb/index.ts';
 import { memoryStore } from '../../src/stores/memory/index.ts';
+import { sqliteStore } from '../../src/stores/sqlite/index.ts';
 import { startAzurite } from './azurite.ts';
 import { type Emulator, javaAvailable, startDynalite, startDynamoDbLocal } from './dynamodb.ts';
 import { type FaultProxy, type ProxiedRequest, startFaultProxy } from './proxy.ts';
+import { databaseFolder } from './sqlite-file.ts';
 
 export type WireOperation = 'create' | 'replace' | 'delete' | 'read';
 
@@ -68,6 +70,8 @@ export const memory: SubjectKind = {
   start: async () => ({ store: memoryStore(), stop: async () => {} }),
 };
 
+export const sqlite: SubjectKind = { name: 'SQLite', uncertaintyMs: 0, returnsStanding: true, remote: false, start: startSqlite };
+
 export const azureTables: SubjectKind = { name: 'Table Storage', uncertaintyMs: 1_000, returnsStanding: false, remote: true, start: startTables };
 
 export const dynamodbLocal: SubjectKind = {
@@ -90,6 +94,21 @@ export const dynalite: SubjectKind = {
 export const dynamodbs = async (): Promise<readonly SubjectKind[]> => [...((await javaAvailable()) ? [dynamodbLocal] : []), dynalite];
 
 export const subjects = async (): Promise<readonly SubjectKind[]> => [memory, azureTables, ...(await dynamodbs())];
+
+async function startSqlite(): Promise<StoreSubject> {
+  const { path, remove } = await databaseFolder();
+  // As large as the limit of the other stores, so that a value can be too large for all of them.
+  const store = sqliteStore({ path, maxRecordBytes: 1_048_576 });
+  await store.setUp();
+  return {
+    store,
+    ahead: (ms) => sqliteStore({ path, clock: { nowMs: () => Date.now() + ms } }),
+    async stop() {
+      await store.close();
+      await remove();
+    },
+  };
+}
 
 async function startTables(): Promise<StoreSubject> {
   const azurite = await startAzurite({ services: ['table'] });

@@ -1,0 +1,114 @@
+/**
+ * Writes to the caller's own tables in the same file that a stale holder cannot make. The strongest form there is: the row of the lease or record is
+ * checked inside the transaction of the write, and cannot be taken over before that has ended.
+ *
+ * @module
+ */
+import type { DatabaseSync } from 'node:sqlite';
+import { RerunSafeError } from '../../core/errors.ts';
+import { recordId } from '../../core/key.ts';
+import { checkOptions, has, invalidOptions, isFunction, isInteger, isName, isObject } from '../../core/options.ts';
+import type { Fence } from '../../core/ports.ts';
+import { LEASE_OPERATION } from '../../core/store-leases.ts';
+import { isConstraint, toStoreError } from './map-error.ts';
+import { DEFAULT_TABLE_NAME, isTableName, sqlFor } from './table.ts';
+import { writing } from './transaction.ts';
+import { DEFAULT_BUSY_TIMEOUT_MS, isBusyTimeout, whenFree } from './when-free.ts';
+
+export interface FencedTransactionOptions {
+  /** The table of the store that the lease or record is kept in. Default `rerunsafe`. */
+  readonly tableName?: string;
+  /** How long to wait while others have the file locked, ms. Default 5000. */
+  readonly busyTimeoutMs?: number;
+  /** Ends the wait. What has begun is finished. */
+  readonly signal?: AbortSignal;
+}
+
+interface Holder {
+  readonly owner: string;
+  readonly token: number;
+}
+
+/**
+ * Runs `work` and commits what it wrote, if the lease (of `storeLeases(sqliteStore(…))`) or the record that the fence is of still has this owner and
+ * token. `database` is any connection to the same file. A successor that takes the lease, and only then reads, sees all that its predecessor
+ * committed and nothing that comes later: no claim is needed first.
+ *
+ * What counts is whether somebody else has taken it. A lease that has run out or was released, and that nobody has taken since, still is its last
+ * holder's: what it writes comes before anything that a successor does.
+ *
+ * `work` is synchronous, and must not end the transaction. It is called again where readers were in the way of the commit, which does not happen with
+ * `journal_mode = WAL`. Keep it short: nobody else writes to the file meanwhile, and nothing renews the lease.
+ *
+ * @throws RerunSafeError `STALE_TOKEN` with `facts.token` and `facts.storedToken` (undefined: no such row), and nothing was run; `STORE_UNAVAILABLE`,
+ * `STORE_MISCONFIGURED`: nothing was written; `WRITE_UNKNOWN`: the commit may have taken effect; `INVALID_OPTIONS`. What `work` throws comes through
+ * untouched, rolled back.
+ *
+ * @example
+ * await withLease(leases, 'nightly', {}, (lease) =>
+ *   fencedTransaction(database, lease.fence, (db) => db.prepare('UPDATE report SET total = ? WHERE day = ?').run(7, '2026-03-01')),
+ * );
+ */
+export async function fencedTransaction<T>(
+  database: DatabaseSync,
+  fence: Fence,
+  work: (database: DatabaseSync) => T,
+  options: FencedTransactionOptions = {},
+): Promise<T> {
+  check(database, fence, work, options);
+  const { tableName = DEFAULT_TABLE_NAME, busyTimeoutMs = DEFAULT_BUSY_TIMEOUT_MS, signal } = options;
+  const { holders } = sqlFor(tableName);
+  const attempt = (): T => {
+    refuseStale(fence, database.prepare(holders).all(fence.id, recordId(LEASE_OPERATION, [], [fence.id])) as unknown as Holder[]);
+    return run(work, database);
+  };
+  try {
+    return await whenFree(() => writing(database, attempt), { busyTimeoutMs, signal });
+  } catch (error) {
+    if (error instanceof Thrown) throw error.thrown;
+    // Deferred to the commit, and about the caller's own rows.
+    if (isConstraint(error)) throw error;
+    throw toStoreError(error, 'fenced transaction');
+  }
+}
+
+/** Apart from SQLite's own failures around it. */
+class Thrown {
+  readonly thrown: unknown;
+  constructor(thrown: unknown) {
+    this.thrown = thrown;
+  }
+}
+
+function run<T>(work: (database: DatabaseSync) => T, database: DatabaseSync): T {
+  let value: T;
+  try {
+    value = work(database);
+  } catch (error) {
+    throw new Thrown(error);
+  }
+  if (typeof (value as { then?: unknown } | null | undefined)?.then !== 'function') return value;
+  // Nobody will hear of it.
+  Promise.resolve(value).catch(() => {});
+  throw invalidOptions('fencedTransaction', ['the work must be synchronous: what comes after an await would not be in the transaction']);
+}
+
+function refuseStale({ id, owner, token }: Fence, holders: readonly Holder[]): void {
+  if (holders.some((holder) => holder.owner === owner && holder.token === token)) return;
+  const storedToken = holders[0]?.token;
+  const why = storedToken === undefined ? 'there is no such row' : `token ${storedToken} stands there`;
+  throw new RerunSafeError('STALE_TOKEN', `Somebody else has taken ${id} (${why}, ours is ${token}). Nothing was written.`, {
+    facts: { id, token, storedToken },
+  });
+}
+
+const FENCE_RULES = { id: isName(4096), owner: isName(4096), token: isInteger(0) };
+const RULES = { tableName: isTableName, busyTimeoutMs: isBusyTimeout, signal: isObject };
+
+function check(database: unknown, fence: unknown, work: unknown, options: unknown): void {
+  checkOptions('fencedTransaction', { database, work }, { database: has('exec', 'prepare'), work: isFunction }, ['database', 'work']);
+  // It may have travelled in a message, with whatever else that carries.
+  const { id, owner, token } = (fence ?? {}) as Partial<Fence>;
+  checkOptions('fence', { id, owner, token }, FENCE_RULES, ['id', 'owner', 'token']);
+  checkOptions('fencedTransaction', options, RULES);
+}
