@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { EventEmitter } from 'node:events';
 import { Readable } from 'node:stream';
 
 /** Bytes, or text in UTF-8. */
@@ -15,6 +16,15 @@ export type ReadStream =
   | { readonly kind: 'ended'; readonly body: Uint8Array }
   /** Longer than that: all of it, what was read already included. */
   | { readonly kind: 'longer'; readonly whole: Readable };
+
+/**
+ * Nobody reads a handler's stream before its record is complete: without a listener, its failure in the meantime would end the process. Whoever reads
+ * it later is told all the same.
+ */
+export function heard<S>(stream: S): S {
+  if (stream instanceof EventEmitter) stream.on('error', () => {});
+  return stream;
+}
 
 export async function readUpTo(stream: Streamed, maxBytes: number): Promise<ReadStream> {
   const chunks = chunksOf(stream)[Symbol.asyncIterator]();

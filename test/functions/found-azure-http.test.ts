@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import { app, HttpRequest, type HttpResponseInit, InvocationContext } from '@azure/functions';
 import { describe, expect, it } from 'vitest';
 import { installFunctionsCore } from '../../scripts/support/functions-host.ts';
@@ -144,5 +145,43 @@ describe('functions among the options', () => {
     expect((await guarded.send()).status).toBe(500);
     expect((await guarded.send()).status).toBe(500);
     expect(guarded.calls).toBe(2);
+  });
+});
+
+describe('a stream that fails before the host reads it', () => {
+  it('I12 fails the reply, never the process: the record is still being completed at that moment', async () => {
+    const store = memoryStore();
+    const slow: typeof store = {
+      ...store,
+      replace: async (...args) => {
+        await new Promise((resolve) => setTimeout(resolve, 30));
+        return store.replace(...args);
+      },
+    };
+    const uncaught: unknown[] = [];
+    const listeners = process.listeners('uncaughtException');
+    process.removeAllListeners('uncaughtException');
+    process.on('uncaughtException', (error) => void uncaught.push(error));
+    try {
+      const broken = () =>
+        new Readable({
+          read() {
+            this.destroy(new Error('the source broke'));
+          },
+        });
+      for (const streams of ['pass', { recordUpTo: 1 }] as const) {
+        const make = () => {
+          const body = broken();
+          body.resume();
+          return body;
+        };
+        await register(() => ({ body: make() }), { store: slow, streams }).send();
+      }
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      expect(uncaught).toEqual([]);
+    } finally {
+      process.removeAllListeners('uncaughtException');
+      for (const listener of listeners) process.on('uncaughtException', listener);
+    }
   });
 });

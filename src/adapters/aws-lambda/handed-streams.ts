@@ -4,6 +4,7 @@
  * @module
  */
 import { Readable } from 'node:stream';
+import { heard } from '../../http/read-stream.ts';
 
 /** Readable, ReadableStream or any other AsyncIterable. */
 export const isStream = (body: unknown): body is AsyncIterable<unknown> => typeof body === 'object' && body !== null && Symbol.asyncIterator in body;
@@ -16,9 +17,7 @@ export class HandedStreams {
   readonly #streams = new Set<Readable>();
 
   take(stream: AsyncIterable<unknown>): Readable {
-    const readable = isReadable(stream) ? stream : Readable.from(stream);
-    // Nobody reads it until the record is complete; without a listener its failure in the meantime would end the process.
-    readable.on('error', () => {});
+    const readable = heard(isReadable(stream) ? stream : Readable.from(stream));
     this.#streams.add(readable);
     return readable;
   }

@@ -8,7 +8,7 @@
  */
 import type { Cookie, HttpResponse, HttpResponseInit, InvocationContext } from '@azure/functions';
 import type { HttpOptions, HttpReply } from '../../http/guard-http.ts';
-import { readUpTo, type Streamed } from '../../http/read-stream.ts';
+import { heard, readUpTo, type Streamed } from '../../http/read-stream.ts';
 import { type Outputs, outputsOf, setOutputs } from './outputs.ts';
 
 export type AzureResult = HttpResponseInit | HttpResponse;
@@ -42,10 +42,11 @@ export async function replyFrom(result: unknown, context: InvocationContext, str
   const response = nativeResponse(init);
   const headers = [...response.headers.entries()];
   if (isStream(init)) {
+    heard(init.body);
     // Server-sent events may have no end, and nobody would see the first before the last.
     if (streams === 'pass' || isEventStream(headers)) return streamed(init, response.status, headers, attached);
     const read = await readUpTo(init.body as Streamed, streams.recordUpTo);
-    if (read.kind === 'longer') return streamed({ ...init, body: read.whole }, response.status, headers, attached);
+    if (read.kind === 'longer') return streamed({ ...init, body: heard(read.whole) }, response.status, headers, attached);
     return { status: response.status, headers, body: read.body, ...extras, ...attached };
   }
   return { status: response.status, headers, body: new Uint8Array(await response.arrayBuffer()), ...extras, ...attached };
