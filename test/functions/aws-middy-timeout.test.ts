@@ -1,11 +1,11 @@
 import middy from '@middy/core';
 import type { Context } from 'aws-lambda';
 import { describe, expect, it } from 'vitest';
-import { idempotent, middyMiddleware, singleton } from '../../src/adapters/aws-lambda/index.ts';
+import { idempotent, idempotentHttp, middyMiddleware, singleton } from '../../src/adapters/aws-lambda/index.ts';
 import { type RecordStore, type StoredRecord, storeLeases } from '../../src/index.ts';
 import { memoryStore } from '../../src/stores/memory/index.ts';
 import { virtualClock } from '../../src/testing/virtual-clock.ts';
-import { gate, lambdaContext } from '../support/aws-events.ts';
+import { gate, httpApiEvent, lambdaContext } from '../support/aws-events.ts';
 
 const LIMIT_MS = 150;
 const TIMED_OUT = { name: 'TimeoutError', message: '[AbortError]: The operation was aborted.' };
@@ -209,4 +209,32 @@ describe('the wrapper around the handler, inside middy', () => {
     expect(await recordOf(store)).toMatchObject({ state: 'completed' });
     expect(await handler('k', limited(5_000))).toBe('shipped');
   });
+});
+
+describe('a wrapper around a handler that middy has made', () => {
+  it.each(['idempotent', 'idempotentHttp'])(
+    "I6 %s takes middy's early time-out for what it is: the handler is still at work, so its lease has to run out",
+    async (kind) => {
+      const clock = virtualClock();
+      const store = memoryStore({ clock });
+      const go = gate();
+      let runs = 0;
+      const inner = middy().handler(async () => {
+        runs += 1;
+        if (runs === 1) await go.opened;
+        return { statusCode: 201, body: String(runs) };
+      }) as (event: unknown, context: Context) => Promise<{ statusCode: number; body: string }>;
+      const options = { store, operation: 'o', onUnknown: 'retry' as const };
+      const item = idempotent({ ...options, key: () => 'k' }, inner);
+      const http = idempotentHttp({ ...options, scope: 'public' }, inner);
+      const call = (context: Context): Promise<unknown> =>
+        kind === 'idempotent' ? item({}, context) : http(httpApiEvent({ headers: { 'idempotency-key': 'k' } }), context);
+      await expect(call(limited())).rejects.toMatchObject(TIMED_OUT);
+      expect(await recordOf(store)).toMatchObject({ state: 'running', attempt: 1 });
+      go.open();
+      await new Promise<void>((resolve) => setImmediate(resolve));
+      await clock.advance(LEASE_IS_OVER_MS);
+      expect(await call(limited(5_000))).toMatchObject({ statusCode: 201, body: '2' });
+    },
+  );
 });

@@ -4,10 +4,11 @@
  * @module
  */
 import type { Context } from 'aws-lambda';
-import { type Call, type Guard, guardFrom } from '../../core/guard.ts';
+import { type Call, type Guard, type GuardOptions, guardFrom } from '../../core/guard.ts';
 import type { Key } from '../../core/key.ts';
 import { anything, checkOptions, isFunction, type Rules } from '../../core/options.ts';
 import { type Invocation, LAMBDA_RULES, type LambdaGuardOptions } from './invocation.ts';
+import { isMiddyTimeout } from './middy-request.ts';
 
 type Answer<V> = V | undefined | null | Promise<V | undefined | null>;
 
@@ -36,14 +37,18 @@ export function keyedFrom<I, T>(what: string, options: KeyedOptions<I, T>, reten
   checkOptions(what, options, { ...LAMBDA_RULES, ...KEYED_RULES, ...own }, ['store', 'operation', 'key']);
   const guard: Partial<KeyedOptions<I, T>> = { ...options };
   for (const name of [...Object.keys({ ...KEYED_RULES, ...own }), 'deadlineMarginMs']) delete (guard as Record<string, unknown>)[name];
-  const defaults = { renew: 'none' as const, ...(retentionMs === undefined ? {} : { retentionMs }) };
-  return { options, guard: guardFrom<T>(what, withDefaults(guard as LambdaGuardOptions<T>, defaults)) };
+  return { options, guard: guardFrom<T>(what, withDefaults(guard as LambdaGuardOptions<T>, retentionMs === undefined ? {} : { retentionMs })) };
 }
 
-/** An option that is given as undefined is not given. */
-export function withDefaults<O extends object, D extends object>(options: O, defaults: D): O & D {
+/**
+ * The options of a guard as they are in Lambda. No renewal; and where middy's early time-out ends a handler that middy has made, the work is still
+ * running behind it. An option that is given as undefined is not given.
+ */
+export function withDefaults<O extends Pick<GuardOptions, 'onThrow'>>(options: O, defaults: { readonly retentionMs?: number } = {}): O {
   const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
-  return { ...defaults, ...given } as O & D;
+  const { onThrow } = options;
+  const judged: GuardOptions['onThrow'] = (error) => (isMiddyTimeout(error) ? 'lapse' : onThrow?.(error));
+  return { renew: 'none', ...defaults, ...given, onThrow: judged } as unknown as O;
 }
 
 /** What one call adds. Key, scope and input are taken here, before the work. */

@@ -35,7 +35,7 @@ export interface Engine {
 export function engineFrom<A>(options: EngineOptions<HttpEvent, A> & { readonly streams?: Streams | undefined }, replyFrom: ReplyFrom<A>): Engine {
   const { deadlineMarginMs = DEADLINE_MARGIN_MS, onUnknown, ...rest } = options;
   const given = { ...rest, onUnknown: typeof onUnknown === 'function' ? asking(onUnknown, replyFrom) : onUnknown };
-  const bound = bindHttp<HttpEvent>('idempotentHttp', withDefaults(given, { renew: 'none' as const }) as HttpOptions<HttpEvent>);
+  const bound = bindHttp<HttpEvent>('idempotentHttp', withDefaults(given) as HttpOptions<HttpEvent>);
   const onProblem = (error: unknown): void => console.error(`${options.operation}: answered with a problem:`, error);
   return {
     bound,

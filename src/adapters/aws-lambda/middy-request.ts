@@ -5,7 +5,7 @@
  */
 import type { Context } from 'aws-lambda';
 
-/** Structural: nothing of middy is imported. Known to fit middy 6 and 7. */
+/** Structural: nothing of middy is imported. Known to fit middy 7. */
 export interface MiddyRequest<E> {
   event: E;
   context: Context;
@@ -53,12 +53,13 @@ const JITTER_MS = 2;
  * or throw anything, by the time that is left. A timer may fire early by a fraction of each of two clocks' milliseconds, and late by any time.
  */
 export function mayBeTimeout({ context, error }: MiddyRequest<unknown>, timeoutEarlyInMillis: number): boolean {
-  if (isTimeoutError(error)) return true;
+  if (isMiddyTimeout(error)) return true;
   const leftMs = context?.getRemainingTimeInMillis?.();
   return timeoutEarlyInMillis > 0 && leftMs !== undefined && leftMs <= timeoutEarlyInMillis + JITTER_MS;
 }
 
-function isTimeoutError(error: unknown): boolean {
+/** Middy's own error, when its early time-out has left a handler running. */
+export function isMiddyTimeout(error: unknown): boolean {
   const { name, cause } = (error ?? {}) as { readonly name?: unknown; readonly cause?: { readonly package?: unknown } | null };
   return name === 'TimeoutError' && cause?.package === '@middy/core';
 }

@@ -45,8 +45,8 @@ export interface MiddyMiddleware<E> {
  * put the wrapper around the handler instead, `middy().use(cors()).handler(idempotentHttp(options, handler))`: replays then go through them.
  *
  * When middy's early time-out ends an invocation, the handler is still at work: its record is neither completed nor released, and lapses by its
- * lease. Around a handler that middy has made (`idempotent(options, middy(...))`) give middy `timeoutEarlyInMillis: 0`: its time-out looks like a
- * failure there. `idempotentEach` takes each record by itself, so it cannot be a middleware; put it around the handler.
+ * lease; so it does around a handler that middy has made (`idempotent(options, middy(...))`), but for a `timeoutEarlyResponse` of your own and for
+ * `singleton`: give middy `timeoutEarlyInMillis: 0` there. `idempotentEach` takes each record by itself, so it cannot be a middleware; put it around the handler.
  *
  * @throws RerunSafeError when built: `INVALID_OPTIONS`; when called: what the wrapper throws.
  * @example
