@@ -1,6 +1,6 @@
 import type { ALBEvent, APIGatewayProxyEvent, APIGatewayProxyEventV2 } from 'aws-lambda';
 import { describe, expect, it } from 'vitest';
-import { readRequest } from '../../src/adapters/aws-lambda/http-request.ts';
+import { readRequest } from '../../src/adapters/aws-lambda/http/request.ts';
 import { type HttpEvent, idempotentHttp } from '../../src/adapters/aws-lambda/index.ts';
 import { requestInput } from '../../src/http/request-fingerprint.ts';
 import { memoryStore } from '../../src/index.ts';

@@ -7,7 +7,7 @@ import type {
   APIGatewayProxyHandlerV2,
 } from 'aws-lambda';
 import { describe, expect, it } from 'vitest';
-import { readRequest } from '../../src/adapters/aws-lambda/http-request.ts';
+import { readRequest } from '../../src/adapters/aws-lambda/http/request.ts';
 import { type HttpEvent, idempotentHttp } from '../../src/adapters/aws-lambda/index.ts';
 import { memoryStore } from '../../src/stores/memory/index.ts';
 import { albEvent, gate, type HttpParts, httpApiEvent, lambdaContext, restEvent } from '../support/aws-events.ts';

@@ -1,7 +1,7 @@
 import type { SQSRecord } from 'aws-lambda';
 import { describe, expect, it } from 'vitest';
+import { runItems } from '../../src/adapters/aws-lambda/batches/run-items.ts';
 import { type EachOptions, idempotentEach } from '../../src/adapters/aws-lambda/index.ts';
-import { runItems } from '../../src/adapters/aws-lambda/run-items.ts';
 import { PermanentError } from '../../src/core/errors.ts';
 import { memoryStore } from '../../src/stores/memory/index.ts';
 import { Dice } from '../simulation/world.ts';

@@ -8,7 +8,7 @@ import { type Call, type Guard, type GuardOptions, guardFrom } from '../../core/
 import type { Key } from '../../core/key.ts';
 import { anything, checkOptions, isFunction, type Rules } from '../../core/options.ts';
 import { type Invocation, LAMBDA_RULES, type LambdaGuardOptions } from './invocation.ts';
-import { isMiddyTimeout } from './middy-request.ts';
+import { isMiddyTimeout } from './middy/request.ts';
 
 type Answer<V> = V | undefined | null | Promise<V | undefined | null>;
 

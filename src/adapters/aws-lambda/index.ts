@@ -19,9 +19,8 @@ export type {
   KafkaRecord,
   RabbitMqEvent,
   RabbitMqMessage,
-} from './batch-events.ts';
-export { type EachOptions, idempotentEach } from './each.ts';
-export { type EventOptions, idempotent } from './event.ts';
+} from './batches/events.ts';
+export { type EachOptions, idempotentEach } from './batches/idempotent-each.ts';
 export type { KeyedOptions } from './guard-lambda.ts';
 export {
   type HttpAnswer,
@@ -31,11 +30,12 @@ export {
   type LambdaStreamOptions,
   type StreamingEvent,
   type StreamingHttpHandler,
-} from './http.ts';
-export type { HttpEvent } from './http-request.ts';
+} from './http/idempotent-http.ts';
+export type { HttpEvent } from './http/request.ts';
+export type { StreamedAnswer } from './http/stream-reply.ts';
+export { type EventOptions, idempotent } from './idempotent.ts';
 export type { DeadlineOptions, LambdaGuardOptions } from './invocation.ts';
 export * as keys from './keys.ts';
-export { type MiddyMiddleware, type MiddyOptions, type MiddyWork, middyMiddleware } from './middy.ts';
-export type { MiddyRequest } from './middy-request.ts';
-export { type ScheduledOptions, singleton } from './scheduled.ts';
-export type { StreamedAnswer } from './stream-reply.ts';
+export { type MiddyMiddleware, type MiddyOptions, type MiddyWork, middyMiddleware } from './middy/middleware.ts';
+export type { MiddyRequest } from './middy/request.ts';
+export { type ScheduledOptions, singleton } from './singleton.ts';

@@ -10,7 +10,7 @@
 import type { DynamoDBRecord, EventBridgeEvent, KinesisStreamRecord, S3Event, SNSEvent, SQSRecord } from 'aws-lambda';
 import { RerunSafeError } from '../../core/errors.ts';
 import type { KeyPart } from '../../core/key.ts';
-import type { ActiveMqMessage, KafkaRecord, RabbitMqMessage } from './batch-events.ts';
+import type { ActiveMqMessage, KafkaRecord, RabbitMqMessage } from './batches/events.ts';
 
 export { cloudEvent, cloudEventHeaders, gitHubDelivery, standardWebhook, stripeEvent } from '../webhook-keys.ts';
 

@@ -5,11 +5,11 @@
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Context } from 'aws-lambda';
-import type { Lease } from '../../core/lease.ts';
-import { checkOptions, invalidOptions, isInteger } from '../../core/options.ts';
-import type { Run } from '../../core/run.ts';
-import { Passage } from './middy-passage.ts';
-import { cleanUpPowertools, type MiddyRequest, mayBeTimeout, watchEarlyAnswer } from './middy-request.ts';
+import type { Lease } from '../../../core/lease.ts';
+import { checkOptions, invalidOptions, isInteger } from '../../../core/options.ts';
+import type { Run } from '../../../core/run.ts';
+import { Passage } from './passage.ts';
+import { cleanUpPowertools, type MiddyRequest, mayBeTimeout, watchEarlyAnswer } from './request.ts';
 
 export interface MiddyOptions {
   /**

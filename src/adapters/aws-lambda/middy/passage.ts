@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { invalidOptions } from '../../core/options.ts';
+import { invalidOptions } from '../../../core/options.ts';
 
 export class Passage {
   /** The run or the lease; undefined until the work may begin. */

@@ -3,8 +3,8 @@
  *
  * @module
  */
-import { ItemsFailedError } from '../../items-failed.ts';
-import type { ActiveMqMessage, RabbitMqMessage } from '../batch-events.ts';
+import { ItemsFailedError } from '../../../items-failed.ts';
+import type { ActiveMqMessage, RabbitMqMessage } from '../events.ts';
 import { isObject, type Source, type Unfinished } from './source.ts';
 
 function answer({ operation, places, failures, untried, undone }: Unfinished<unknown>): undefined {

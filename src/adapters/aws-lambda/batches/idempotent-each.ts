@@ -4,15 +4,15 @@
  * @module
  */
 import type { Context, SQSRecord } from 'aws-lambda';
-import { isRerunSafeError } from '../../core/errors.ts';
-import type { Call } from '../../core/guard.ts';
-import { isFunction, isInteger, type Rules } from '../../core/options.ts';
-import type { Run } from '../../core/run.ts';
-import { runGuarded, unwrap } from '../../core/run-once.ts';
-import { named } from '../named.ts';
-import type { BatchAnswer, BatchEvent, BatchRecord } from './batch-events.ts';
-import { callFrom, type Keyed, type KeyedOptions, keyedFrom } from './guard-lambda.ts';
-import { type Invocation, inInvocation } from './invocation.ts';
+import { isRerunSafeError } from '../../../core/errors.ts';
+import type { Call } from '../../../core/guard.ts';
+import { isFunction, isInteger, type Rules } from '../../../core/options.ts';
+import type { Run } from '../../../core/run.ts';
+import { runGuarded, unwrap } from '../../../core/run-once.ts';
+import { named } from '../../named.ts';
+import { callFrom, type Keyed, type KeyedOptions, keyedFrom } from '../guard-lambda.ts';
+import { type Invocation, inInvocation } from '../invocation.ts';
+import type { BatchAnswer, BatchEvent, BatchRecord } from './events.ts';
 import { type Item, itemsOf } from './items.ts';
 import { type Ran, runItems } from './run-items.ts';
 import { type Place, refused, type Source } from './sources/source.ts';

@@ -6,9 +6,9 @@
 import { isUtf8 } from 'node:buffer';
 import { STATUS_CODES } from 'node:http';
 import type { ALBResult, APIGatewayProxyResult, APIGatewayProxyStructuredResultV2 } from 'aws-lambda';
-import type { HttpReply } from '../../http/guard-http.ts';
+import type { HttpReply } from '../../../http/guard-http.ts';
 import { HandedStreams, isStream } from './handed-streams.ts';
-import type { HttpShape } from './http-request.ts';
+import type { HttpShape } from './request.ts';
 
 /**
  * Attached to a reply whose handler said base64 for a body that is text. Without binary media types REST APIs send base64 on as it is, so a replay

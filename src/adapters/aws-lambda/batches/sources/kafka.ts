@@ -6,7 +6,7 @@
  *
  * @module
  */
-import type { KafkaBatchResponse, KafkaRecord } from '../batch-events.ts';
+import type { KafkaBatchResponse, KafkaRecord } from '../events.ts';
 import { isObject, type Place, type Source, unidentified } from './source.ts';
 
 export const kafka: Source<KafkaRecord> = {

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { ItemFailure } from '../items-failed.ts';
+import type { ItemFailure } from '../../items-failed.ts';
 
 interface Ordered {
   /** What shares it goes one after another; after a failure the rest is not tried. */

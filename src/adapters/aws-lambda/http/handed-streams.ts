@@ -4,7 +4,7 @@
  * @module
  */
 import { Readable } from 'node:stream';
-import { heard } from '../../http/read-stream.ts';
+import { heard } from '../../../http/read-stream.ts';
 
 /** Readable, ReadableStream or any other AsyncIterable. */
 export const isStream = (body: unknown): body is AsyncIterable<unknown> => typeof body === 'object' && body !== null && Symbol.asyncIterator in body;

@@ -13,16 +13,16 @@ import type {
   APIGatewayProxyStructuredResultV2,
   Context,
 } from 'aws-lambda';
-import { checkOptions } from '../../core/options.ts';
-import type { Run } from '../../core/run.ts';
-import { guardAnswers } from '../../http/guard-answers.ts';
-import { HTTP_RULES, type HttpReply } from '../../http/guard-http.ts';
-import { named } from '../named.ts';
-import { type EngineOptions, engineFrom, type HttpHandler, type Streams } from './http-engine.ts';
-import { replyFrom, resultFrom } from './http-reply.ts';
-import { type HttpEvent, readRequest } from './http-request.ts';
-import { streaming } from './http-stream.ts';
-import { LAMBDA_RULES } from './invocation.ts';
+import { checkOptions } from '../../../core/options.ts';
+import type { Run } from '../../../core/run.ts';
+import { guardAnswers } from '../../../http/guard-answers.ts';
+import { HTTP_RULES, type HttpReply } from '../../../http/guard-http.ts';
+import { named } from '../../named.ts';
+import { LAMBDA_RULES } from '../invocation.ts';
+import { type EngineOptions, engineFrom, type HttpHandler, type Streams } from './engine.ts';
+import { replyFrom, resultFrom } from './reply.ts';
+import { type HttpEvent, readRequest } from './request.ts';
+import { streaming } from './stream.ts';
 import type { StreamedAnswer } from './stream-reply.ts';
 
 /** What the platform takes for this kind of event. */

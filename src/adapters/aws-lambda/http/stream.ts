@@ -5,13 +5,13 @@
  */
 import type { Writable } from 'node:stream';
 import type { Context } from 'aws-lambda';
-import { invalidOptions } from '../../core/options.ts';
-import { guardAnswers } from '../../http/guard-answers.ts';
-import { named } from '../named.ts';
+import { invalidOptions } from '../../../core/options.ts';
+import { guardAnswers } from '../../../http/guard-answers.ts';
+import { named } from '../../named.ts';
+import { type EngineOptions, engineFrom, type HttpHandler, type Streams } from './engine.ts';
 import { HandedStreams } from './handed-streams.ts';
-import { type EngineOptions, engineFrom, type HttpHandler, type Streams } from './http-engine.ts';
-import { preludeFrom } from './http-reply.ts';
-import { type HttpEvent, readRequest } from './http-request.ts';
+import { preludeFrom } from './reply.ts';
+import { type HttpEvent, readRequest } from './request.ts';
 import { isResponseStream, markStreaming, sendAnswer } from './send-answer.ts';
 import { type StreamedAnswer, type StreamReply, streamReplyFrom } from './stream-reply.ts';
 

@@ -5,7 +5,7 @@
  * @module
  */
 import type { DynamoDBRecord, KinesisStreamBatchResponse, KinesisStreamRecord } from 'aws-lambda';
-import { fingerprintOf } from '../../../core/fingerprint.ts';
+import { fingerprintOf } from '../../../../core/fingerprint.ts';
 import { isObject, refused, type Source, unidentified } from './source.ts';
 
 interface Stream<R> {

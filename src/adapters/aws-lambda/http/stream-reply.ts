@@ -4,11 +4,11 @@
  * @module
  */
 import type { Readable } from 'node:stream';
-import type { HttpReply } from '../../http/guard-http.ts';
-import { readUpTo, type Streamed } from '../../http/read-stream.ts';
+import type { HttpReply } from '../../../http/guard-http.ts';
+import { readUpTo, type Streamed } from '../../../http/read-stream.ts';
+import type { Streams } from './engine.ts';
 import { type HandedStreams, isStream } from './handed-streams.ts';
-import type { Streams } from './http-engine.ts';
-import { headOf, malformed } from './http-reply.ts';
+import { headOf, malformed } from './reply.ts';
 import { unlessStopped } from './send-answer.ts';
 
 type Values<V> = Readonly<Record<string, V>> | undefined;

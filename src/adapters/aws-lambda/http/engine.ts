@@ -4,13 +4,13 @@
  * @module
  */
 import type { Context } from 'aws-lambda';
-import type { UnknownAnswer } from '../../core/guard.ts';
-import type { Run } from '../../core/run.ts';
-import { type BoundHttp, bindHttp, type HttpCall, type HttpOptions, type HttpReply } from '../../http/guard-http.ts';
-import { handOut } from '../../http/hand-out.ts';
-import { timesOf, withDefaults } from './guard-lambda.ts';
-import type { HttpEvent } from './http-request.ts';
-import { DEADLINE_MARGIN_MS, inInvocation, type LambdaGuardOptions } from './invocation.ts';
+import type { UnknownAnswer } from '../../../core/guard.ts';
+import type { Run } from '../../../core/run.ts';
+import { type BoundHttp, bindHttp, type HttpCall, type HttpOptions, type HttpReply } from '../../../http/guard-http.ts';
+import { handOut } from '../../../http/hand-out.ts';
+import { timesOf, withDefaults } from '../guard-lambda.ts';
+import { DEADLINE_MARGIN_MS, inInvocation, type LambdaGuardOptions } from '../invocation.ts';
+import type { HttpEvent } from './request.ts';
 
 /** The options of the HTTP engine, with what Lambda knows by itself. `A`: what a handler answers. */
 export interface EngineOptions<E, A>

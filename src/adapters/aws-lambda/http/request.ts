@@ -4,8 +4,8 @@
  * @module
  */
 import type { ALBEvent, APIGatewayProxyEventBase, APIGatewayProxyEventV2WithRequestContext } from 'aws-lambda';
-import { RerunSafeError } from '../../core/errors.ts';
-import type { HttpRequestView } from '../../http/guard-http.ts';
+import { RerunSafeError } from '../../../core/errors.ts';
+import type { HttpRequestView } from '../../../http/guard-http.ts';
 
 /** API Gateway REST (and HTTP API with payload 1.0), HTTP API with payload 2.0 and function URLs, Application Load Balancer. */
 export type HttpEvent = APIGatewayProxyEventBase<unknown> | APIGatewayProxyEventV2WithRequestContext<unknown> | ALBEvent;

@@ -3,8 +3,8 @@
  *
  * @module
  */
-import type { Call } from '../../core/guard.ts';
-import { hashParts, keyParts, scopeParts } from '../../core/key.ts';
+import type { Call } from '../../../core/guard.ts';
+import { hashParts, keyParts, scopeParts } from '../../../core/key.ts';
 import type { Place } from './sources/source.ts';
 
 /** `error`: its key could not be taken; this record fails, the others go on. */

@@ -3,8 +3,8 @@
  *
  * @module
  */
-import { RerunSafeError } from '../../../core/errors.ts';
-import type { ItemFailure } from '../../items-failed.ts';
+import { RerunSafeError } from '../../../../core/errors.ts';
+import type { ItemFailure } from '../../../items-failed.ts';
 
 export interface Place<R> {
   readonly record: R;
