@@ -19,9 +19,6 @@ const watch = concurrent ? undefined : watchLeftovers();
 /** Where an error goes that no handler catches; undefined: there was no invocation yet. */
 let current: string | undefined;
 
-// Whoever started this has gone.
-process.stdin.once('end', () => process.exit(1)).resume();
-process.stdin.unref();
 // Made on first use; here they are the runtime's, later they would look like something left behind.
 void [process.stdout, process.stderr];
 

@@ -7,6 +7,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { reap } from './reaper.ts';
 import { type Answer, RuntimeApi } from './runtime-api.ts';
 import { type FunctionSettings, functionArn, processEnv } from './settings.ts';
 import type { Failure, Leftovers } from './wire.ts';
@@ -34,12 +35,6 @@ interface Timeout {
 }
 
 export type Invoked = { readonly requestId: string; readonly pid: number } & (Answered | Crash | Timeout);
-
-const running = new Set<ChildProcess>();
-// Also when a test ends this process without closing anything.
-process.once('exit', () => {
-  for (const child of running) child.kill('SIGKILL');
-});
 
 interface Poll {
   readonly came: Promise<Leftovers | undefined>;
@@ -76,18 +71,16 @@ export class Environment {
     };
     const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', BOOTSTRAP], {
       env: processEnv(settings, api.hostAndPort),
-      stdio: ['pipe', 'pipe', 'pipe'],
+      stdio: ['ignore', 'pipe', 'pipe'],
     });
     this.#child = child;
-    child.stdin.on('error', () => {});
     for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => this.#output.push(chunk.toString()));
-    running.add(child);
+    reap(child);
     this.#exited = new Promise<Exit>((resolve) => {
       child.once('error', () => resolve(-1));
       child.once('exit', (code, signal) => resolve(code ?? signal ?? -1));
     }).then(async (exit) => {
       this.#isOver = true;
-      running.delete(child);
       await api.close();
       return exit;
     });
