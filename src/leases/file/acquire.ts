@@ -1,0 +1,84 @@
+/**
+ * Acquiring: the kernel's lock first, then, under it, the token.
+ *
+ * @module
+ */
+import { storeUnavailable } from '../../core/errors.ts';
+import type { Acquired } from '../../core/ports.ts';
+import type { Owner } from '../../core/record.ts';
+import { elapsedMs, type Instant, instant, pause, realSystem } from '../../core/system.ts';
+import type { Holds } from './holds.ts';
+import { type LockedFile, lockFile } from './locked-file.ts';
+import { look, recordIn } from './look.ts';
+import { syncDirectory } from './open.ts';
+import type { Place } from './place.ts';
+import { claimed, decideAcquire, heldAnswer, heldForMs, isLeaseRecord } from './record.ts';
+
+export interface Wanted {
+  readonly name: string;
+  readonly owner: Owner;
+  readonly leaseMs: number;
+  readonly label: string | undefined;
+  readonly slot: number | undefined;
+}
+
+const MOST_ROUNDS = 20;
+
+/**
+ * A new file may follow one that was just deleted, whose last token was the clock's reading then, or a few more. The first token is read from the clock
+ * so much later.
+ */
+export const SEED_AFTER_MS = 10;
+
+export async function acquire(place: Place, holds: Holds, key: string, path: string, wanted: Wanted, signal?: AbortSignal): Promise<Acquired> {
+  const since = instant(realSystem.clock);
+  const hold = holds.get(key);
+  if (hold !== undefined) {
+    if (!hold.over && (await hold.file.isAt())) return { kind: 'acquired', token: hold.token };
+    await hold.end();
+  }
+  for (let round = 0; round < MOST_ROUNDS; round += 1) {
+    const file = await lockFile(path, { ...place, signal });
+    if (file === 'held') return told(place, path);
+    let kept = false;
+    try {
+      const answer = await claim(place, file, wanted);
+      if (answer.kind !== 'acquired') return answer;
+      // Deleted, or broken by an operator, while we wrote: this token was given to nobody, and never will be.
+      if (!(await file.isAt())) continue;
+      refuseLate(wanted.leaseMs, since, signal);
+      kept = true;
+      holds.add(key, file, answer.token, wanted.leaseMs, since);
+      return answer;
+    } finally {
+      if (!kept) await file.close();
+    }
+  }
+  throw storeUnavailable(`${path} is deleted or replaced as often as it is locked`, undefined);
+}
+
+async function claim({ stamp, directory }: Place, file: LockedFile, wanted: Wanted): Promise<Acquired> {
+  const contents = await file.read();
+  const standing = recordIn(contents, file.path);
+  if (standing === undefined) await pause(realSystem, SEED_AFTER_MS);
+  const decision = decideAcquire(standing, wanted, stamp());
+  if (decision.kind !== 'claim') return decision;
+  await file.write(claimed(standing, wanted, decision.token, stamp()));
+  // Its maker may have been killed before the name itself was safe.
+  if (contents.kind === 'empty') await syncDirectory(directory);
+  return { kind: 'acquired', token: decision.token };
+}
+
+/** Nobody is told that they have it after their own deadline, or after they have gone. The lock goes; the number that was used up is no loss. */
+function refuseLate(leaseMs: number, since: Instant, signal: AbortSignal | undefined): void {
+  if (signal?.aborted) throw storeUnavailable('the call was given up', signal.reason);
+  if (elapsedMs(since, realSystem.clock) >= leaseMs) throw storeUnavailable('the lease ended before its token was on the disk', undefined);
+}
+
+async function told(place: Place, path: string): Promise<Acquired> {
+  const seen = await look(place, path);
+  const record = seen?.contents.entry?.body;
+  // Released, and locked all the same: somebody else is just acquiring it.
+  if (!isLeaseRecord(record) || record.state === 'released') return { kind: 'held' };
+  return heldAnswer(record, heldForMs(record, seen?.contents.aside, place.stamp()));
+}
