@@ -1,0 +1,99 @@
+import { readdir, readlink } from 'node:fs/promises';
+import { describe, expect, it } from 'vitest';
+import { type SqliteStoreOptions, sqliteStore } from '../../../src/stores/sqlite/index.ts';
+import { completed, freshId, put, sample } from '../../../src/testing/record-store/subject.ts';
+import { all, sqliteStage } from './sqlite-subject.ts';
+
+describe('sqliteStore, while others have the file locked', () => {
+  const stage = sqliteStage();
+
+  const locked = async (options: Partial<SqliteStoreOptions> = {}) => {
+    const store = await stage.fresh(options);
+    const standing = freshId();
+    const { version } = await put(store, standing, completed());
+    const other = stage.connection();
+    other.exec('BEGIN IMMEDIATE');
+    return { store, standing, version, other };
+  };
+
+  it('a write waits for the lock, and the event loop goes on meanwhile', async () => {
+    const { store, standing, version, other } = await locked();
+    let ticks = 0;
+    const ticking = setInterval(() => {
+      ticks += 1;
+      if (ticks === 30) other.exec('ROLLBACK');
+    }, 5);
+    const result = await store.replace(standing, sample(), version);
+    clearInterval(ticking);
+    expect(result).toMatchObject({ ok: true });
+    expect(ticks).toBeGreaterThanOrEqual(30);
+  });
+
+  it('I8 no lock in time is STORE_UNAVAILABLE, retryable, and nothing was written, then or later', async () => {
+    const { store, standing, version, other } = await locked({ busyTimeoutMs: 60 });
+    const id = freshId();
+    const unavailable = { code: 'STORE_UNAVAILABLE', retryable: true, cause: expect.objectContaining({ code: 'ERR_SQLITE_ERROR' }) };
+    await expect(store.create(id, sample())).rejects.toMatchObject(unavailable);
+    await expect(store.replace(standing, sample(), version)).rejects.toMatchObject(unavailable);
+    await expect(store.delete(standing, version)).rejects.toMatchObject(unavailable);
+    other.exec('ROLLBACK');
+    expect(await store.read(id)).toBeUndefined();
+    expect((await store.read(standing))?.version).toBe(version);
+  });
+
+  it('I11 a replay waits for nobody: what stands is read, and refused, beside the lock', async () => {
+    const { store, standing, version } = await locked({ busyTimeoutMs: 0 });
+    expect(await store.create(standing, sample())).toMatchObject({ ok: false, current: { version } });
+    expect(await store.read(standing)).toMatchObject({ version });
+    expect(await all(store)).toHaveLength(1);
+  });
+
+  it('I12 a signal ends the wait at once, and the write never happens', async () => {
+    const { store, standing, version, other } = await locked();
+    const controller = new AbortController();
+    const writing = store.replace(standing, sample(), version, { signal: controller.signal });
+    setTimeout(() => controller.abort(new Error('gone')), 20);
+    const startedAtMs = performance.now();
+    await expect(writing).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE', cause: { message: 'gone' } });
+    expect(performance.now() - startedAtMs).toBeLessThan(3_000);
+    other.exec('ROLLBACK');
+    expect((await store.read(standing))?.version).toBe(version);
+  });
+
+  it('I3 a transaction that the caller has open on its own connection is never joined: its rollback takes nothing of ours', async () => {
+    await stage.fresh();
+    const own = stage.connection();
+    const store = sqliteStore({ database: own, busyTimeoutMs: 30 });
+    const id = freshId();
+    own.exec('BEGIN');
+    await expect(store.create(id, sample())).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+    const patient = sqliteStore({ database: own });
+    const creating = patient.create(id, sample());
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    own.exec('ROLLBACK');
+    expect(await creating).toMatchObject({ ok: true });
+    expect(await stage.another().read(id)).toBeDefined();
+  });
+
+  it('I12 close waits for the calls under way, leaves no file open, and a later call opens it again', async () => {
+    const { store, standing, version, other } = await locked();
+    const writing = store.replace(standing, sample(), version);
+    const closing = store.close();
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    other.exec('ROLLBACK');
+    other.close();
+    await closing;
+    expect(await writing).toMatchObject({ ok: true });
+    expect(await openFiles(stage.path)).toEqual([]);
+    expect(await store.read(standing)).toBeDefined();
+  });
+});
+
+async function openFiles(path: string): Promise<string[]> {
+  const names: string[] = [];
+  for (const descriptor of await readdir('/proc/self/fd')) {
+    const name = await readlink(`/proc/self/fd/${descriptor}`).catch(() => '');
+    if (name.startsWith(path)) names.push(name);
+  }
+  return names;
+}
