@@ -50,6 +50,6 @@ leaseProviderConformance({
   // The cases that let a lease run out wait at the same time.
   describe: describe.concurrent,
   it,
-  leaseMs: 1_000,
+  leaseMs: 2_000,
   createLeases: async () => ({ leases: storeLeases(stores.real) }),
 });

@@ -11,6 +11,7 @@ import { checkOptions, has, invalidOptions, isFunction, isInteger, isName, isObj
 import type { Fence } from '../../core/ports.ts';
 import { LEASE_OPERATION } from '../../core/store-leases.ts';
 import { isConstraint, toStoreError } from './map-error.ts';
+import { prepareOn } from './source.ts';
 import { DEFAULT_TABLE_NAME, isTableName, sqlFor } from './table.ts';
 import { writing } from './transaction.ts';
 import { DEFAULT_BUSY_TIMEOUT_MS, isBusyTimeout, whenFree } from './when-free.ts';
@@ -59,7 +60,7 @@ export async function fencedTransaction<T>(
   const { tableName = DEFAULT_TABLE_NAME, busyTimeoutMs = DEFAULT_BUSY_TIMEOUT_MS, signal } = options;
   const { holders } = sqlFor(tableName);
   const attempt = (): T => {
-    refuseStale(fence, database.prepare(holders).all(fence.id, recordId(LEASE_OPERATION, [], [fence.id])) as unknown as Holder[]);
+    refuseStale(fence, prepareOn(database, holders).all(fence.id, recordId(LEASE_OPERATION, [], [fence.id])) as unknown as Holder[]);
     return run(work, database);
   };
   try {

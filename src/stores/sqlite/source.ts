@@ -62,12 +62,21 @@ export function databaseFile(given: string): Source {
   };
 }
 
+/** A caller's connection may be set to big integers and arrays; a count of 1n is no 1, and a write that succeeded would pass for refused. */
+export function prepareOn(database: DatabaseSync, sql: string): StatementSync {
+  const statement = database.prepare(sql);
+  statement.setReadBigInts(false);
+  // Node 22 has neither the method nor the setting.
+  statement.setReturnArrays?.(false);
+  return statement;
+}
+
 function sessionOn(database: DatabaseSync): Session {
   const prepared = new Map<string, StatementSync>();
   return {
     database,
     prepare(sql) {
-      const statement = prepared.get(sql) ?? database.prepare(sql);
+      const statement = prepared.get(sql) ?? prepareOn(database, sql);
       prepared.set(sql, statement);
       return statement;
     },

@@ -33,6 +33,19 @@ describe('sqliteStore, clean-up', () => {
     expect(seen).toEqual(ids.slice(0, -1));
   });
 
+  it('lists nothing that has changed its state since it was found', async () => {
+    const store = await stage.fresh();
+    const operation = `list/${randomUUID()}`;
+    const [first, second, third] = await many(store, 3, operation);
+    const seen: string[] = [];
+    for await (const { id } of store.list({ operation, state: 'completed' })) {
+      seen.push(id);
+      const standing = await store.read(second as string);
+      if (standing?.record.state === 'completed') await store.replace(second as string, sample({ operation }), standing.version);
+    }
+    expect(seen).toEqual([first, third]);
+  });
+
   it('purges page after page: what is due of each in one commit, no more than asked for, and what was written again stays', async () => {
     const clock = virtualClock();
     const store = await stage.fresh({ clock });

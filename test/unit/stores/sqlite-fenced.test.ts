@@ -2,7 +2,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Fence, LeaseProvider, RecordStore } from '../../../src/core/ports.ts';
 import { runOnce, storeLeases, tryAcquire } from '../../../src/index.ts';
-import { fencedTransaction, sqliteStore } from '../../../src/stores/sqlite/index.ts';
+import { type FencedTransactionOptions, fencedTransaction, sqliteStore } from '../../../src/stores/sqlite/index.ts';
 import { sqliteStage } from './sqlite-subject.ts';
 
 const LONG_MS = 60_000;
@@ -221,8 +221,10 @@ describe('fenced transactions on SQLite', () => {
       const other = stage.connection();
       other.exec('BEGIN IMMEDIATE');
       const work = vi.fn();
-      await expect(fencedTransaction(own, fence, work, { busyTimeoutMs: 30 })).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
-      await expect(fencedTransaction(own, fence, work, { signal: AbortSignal.timeout(20) })).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+      const impatient: FencedTransactionOptions[] = [{ busyTimeoutMs: 0 }, { busyTimeoutMs: 30 }, { signal: AbortSignal.timeout(20) }];
+      for (const options of impatient) {
+        await expect(fencedTransaction(own, fence, work, options)).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+      }
       expect(work).not.toHaveBeenCalled();
       const writing = fencedTransaction(own, fence, add(1));
       await new Promise((resolve) => setTimeout(resolve, 20));
@@ -235,6 +237,17 @@ describe('fenced transactions on SQLite', () => {
       const { fence } = await taken();
       await expect(fencedTransaction(own, fence, add(1), { tableName: 'leases' })).rejects.toMatchObject({ code: 'STORE_MISCONFIGURED' });
       expect(totals()).toEqual([]);
+    });
+
+    it("a connection that is set to big integers and arrays is read as it is meant, for records too; the caller's own statements keep its setting", async () => {
+      const database = stage.opened(new DatabaseSync(stage.path, { readBigInts: true, returnArrays: true }));
+      const kept = storeLeases(sqliteStore({ database }));
+      const got = await tryAcquire(kept, 'nightly', { leaseMs: LONG_MS, renew: 'none' });
+      if (got.kind !== 'acquired') throw new Error('not acquired');
+      await got.lease.renew();
+      const seen = await fencedTransaction(database, got.lease.fence, (db) => db.prepare('SELECT 7').get());
+      expect(seen).toEqual([7n]);
+      expect(await got.lease.release()).toBe('released');
     });
 
     it('the table of the store can have another name', async () => {
