@@ -95,7 +95,7 @@ export class Acquisition {
         await release();
         return true;
       } catch (error) {
-        if (!isRerunSafeError(error) || !error.retryable) return false;
+        if (!isRerunSafeError(error) || !error.retryable || this.#invocationMs() <= 0) return false;
         await pause(this.#system, pauseBeforeMs(tries, this.#system), this.#options.signal).catch(() => {});
       }
     }

@@ -213,7 +213,7 @@ export class Claimer {
         return;
       } catch (error) {
         failure = error;
-        if (!isRerunSafeError(error) || !error.retryable) break;
+        if (!isRerunSafeError(error) || !error.retryable || this.#facts.remainingMs() <= 0) break;
         await pause(system, pauseBeforeMs(tries, system), signal).catch(() => {});
       }
     }

@@ -42,7 +42,8 @@ export interface ErrorDetails {
  * errors of another copy of the package; `instanceof` does not.
  */
 export class RerunSafeError extends Error {
-  override readonly name: string = 'RerunSafeError';
+  /** `RerunSafe.` and the code: all that some hosts tell of an error (Lambda's `errorType`, by which Step Functions chooses what to retry). */
+  override readonly name: string;
   readonly code: ErrorCode;
   /** True when the same call may succeed later without a change. */
   readonly retryable: boolean;
@@ -51,6 +52,7 @@ export class RerunSafeError extends Error {
 
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
     super(message, 'cause' in details ? { cause: details.cause } : undefined);
+    this.name = `RerunSafe.${code}`;
     this.code = code;
     this.retryable = RETRYABLE.has(code);
     this.retryAfterMs = details.retryAfterMs;

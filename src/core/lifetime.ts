@@ -59,6 +59,8 @@ export class Lifetime {
   }
 
   assertHeld(minMs = 0): void {
+    // Work that nobody awaited may go on in a later invocation: what it was to hold may have been somebody else's since.
+    if (this.#ended) throw this.#loss ?? this.#lossError('what it was held for has ended');
     if (this.lost || this.remainingMs() < minMs) throw this.#loss ?? this.#lossError(`less than ${minMs} ms of it are left`);
   }
 

@@ -122,7 +122,7 @@ function makeClient(sdk: Sdk, requestTimeoutMs: number): DynamoDBClient {
   const perTryMs = Math.ceil(requestTimeoutMs / 2);
   return new sdk.DynamoDBClient({
     maxAttempts: 3,
-    requestHandler: { connectionTimeout: Math.min(1000, perTryMs), requestTimeout: perTryMs, throwOnRequestTimeout: true },
+    requestHandler: { requestTimeout: perTryMs, throwOnRequestTimeout: true },
   });
 }
 

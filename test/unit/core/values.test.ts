@@ -117,12 +117,16 @@ describe('fingerprints', () => {
 });
 
 describe('errors', () => {
+  it('carry their code in their name: all that some hosts tell of an error', () => {
+    expect(String(new RerunSafeError('KEY_REUSED', 'another input'))).toBe('RerunSafe.KEY_REUSED: another input');
+  });
+
   it('isRerunSafeError knows errors of another copy of the package, and nobody else’s', () => {
     const foreign = Object.assign(new Error('x'), { code: 'LEASE_LOST', [Symbol.for('rerunsafe.error')]: true });
     expect(isRerunSafeError(foreign)).toBe(true);
     expect(isRerunSafeError(foreign, 'LEASE_LOST')).toBe(true);
     expect(isRerunSafeError(new RerunSafeError('BLOCKED', 'b'), 'LEASE_LOST')).toBe(false);
-    for (const other of [null, undefined, 'LEASE_LOST', Object.assign(new Error('x'), { name: 'RerunSafeError', code: 'LEASE_LOST' })]) {
+    for (const other of [null, undefined, 'LEASE_LOST', Object.assign(new Error('x'), { name: 'RerunSafe.LEASE_LOST', code: 'LEASE_LOST' })]) {
       expect(isRerunSafeError(other)).toBe(false);
     }
   });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { RunResult } from '../../../src/index.ts';
+import type { Run, RunResult } from '../../../src/index.ts';
 import { bench, held, inTime } from './engine.ts';
 
 /** Attempt 1 outlives its lease, attempt 2 completes. What 1 still does must change nothing. */
@@ -130,4 +130,27 @@ describe('zombie', () => {
     await expect(first).rejects.toThrow('late');
     expect(await rows(b)).toMatchObject([{ state: 'running' }]);
   });
+});
+
+describe('work that nobody awaited', () => {
+  it.each(['returns', 'throws'])(
+    'I4 holds nothing when its run is over (the work %s): assertHeld throws, a step is not begun, a commit is refused',
+    async (how) => {
+      const b = bench({ leaseMs: 60_000 });
+      let left: Run | undefined;
+      const running = b.run((run) => {
+        left = run;
+        if (how === 'throws') throw new Error('no');
+        return 1;
+      });
+      await running.catch(() => {});
+      const run = left as Run;
+      let begun = 0;
+      const lost = { code: 'LEASE_LOST' };
+      expect(() => run.assertHeld()).toThrow(expect.objectContaining(lost));
+      await expect(run.step('late', () => ++begun)).rejects.toMatchObject(lost);
+      await expect(run.commit(2, () => Promise.reject(new Error('sent')))).rejects.toMatchObject(lost);
+      expect([begun, b.clock.pendingTimers()]).toEqual([0, 0]);
+    },
+  );
 });
