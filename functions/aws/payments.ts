@@ -6,6 +6,7 @@
 import type { APIGatewayProxyEventV2WithJWTAuthorizer } from 'aws-lambda';
 import { idempotentHttp } from 'rerunsafe/aws-lambda';
 import { charge, isPayment } from '../provider.ts';
+import { json, parsed } from './json.ts';
 import { store } from './stores.ts';
 
 export const handler = idempotentHttp(
@@ -26,13 +27,3 @@ export const handler = idempotentHttp(
     return json(201, { orderId: payment.orderId, chargeId: charged.chargeId, chargedAt: new Date().toISOString() });
   },
 );
-
-const json = (statusCode: number, body: object) => ({ statusCode, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
-
-function parsed(body: string | undefined): unknown {
-  try {
-    return JSON.parse(body ?? '');
-  } catch {
-    return undefined;
-  }
-}

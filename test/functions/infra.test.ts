@@ -27,6 +27,12 @@ function resource(template: string, name: string): string {
   return end < 0 ? rest : rest.slice(0, end);
 }
 
+/** Each event of a function of the template, by its own lines. */
+function eventsOf(yaml: string): string[] {
+  const [, listed = ''] = /\n {6}Events:\n((?: {8}.*\n)+)/.exec(yaml) ?? [];
+  return listed.split(/^(?= {8}\w)/m).filter((event) => event !== '');
+}
+
 const numberIn = (text: string, name: string): number => Number(new RegExp(`${name}: (\\d+)`).exec(text)?.[1]);
 
 describe('infra/azure', () => {
@@ -80,19 +86,91 @@ describe('infra/aws', () => {
     expect(variables).toEqual(expect.arrayContaining([...found(source, /process\.env\.(\w+)/g), 'PAYMENTS_URL', 'RERUNSAFE_TABLE']));
   });
 
-  it('I6 keeps a message invisible for six times as long as the function may run, and takes back single items', async () => {
+  const samples = async () => {
     const template = await textOf('infra/aws/template.yaml');
-    const timeoutS = numberIn(template.slice(0, template.indexOf('\nResources:')), 'Timeout');
-    const orders = resource(template, 'Orders');
-    expect(orders).not.toMatch(/Timeout:/);
-    expect(numberIn(resource(template, 'OrdersQueue'), 'VisibilityTimeout')).toBeGreaterThanOrEqual(6 * timeoutS);
-    expect(orders).toMatch(/FunctionResponseTypes: \[ReportBatchItemFailures\]/);
+    const names = found(template, /\n {2}(\w+):\n {4}Type: AWS::Serverless::Function\n/g);
+    const ofFunction = async (name: string) => {
+      const yaml = resource(template, name);
+      const entry = found(yaml, /Handler: (\w+)\.handler/g).join();
+      return { name, yaml, entry, source: await textOf(`functions/aws/${entry}.ts`), events: eventsOf(yaml) };
+    };
+    return { template, functions: await Promise.all(names.map(ofFunction)) };
+  };
+
+  it('I6 keeps a message invisible for six times as long as the function may run, and receives it often enough', async () => {
+    const { template, functions } = await samples();
+    const usualS = numberIn(template.slice(0, template.indexOf('\nResources:')), 'Timeout');
+    const fed = functions.flatMap(({ yaml, events }) =>
+      events.flatMap((event) => found(event, /Queue: !GetAtt (\w+)\.Arn/g).map((queue) => ({ queue, yaml }))),
+    );
+    expect(fed.map(({ queue }) => queue)).toEqual(['OrdersQueue', 'OrderedOrdersQueue']);
+    for (const { queue, yaml } of fed) {
+      const timeoutS = numberIn(yaml, 'Timeout') || usualS;
+      expect(numberIn(resource(template, queue), 'VisibilityTimeout')).toBeGreaterThanOrEqual(6 * timeoutS);
+      expect(numberIn(resource(template, queue), 'maxReceiveCount')).toBeGreaterThanOrEqual(5);
+    }
   });
 
-  it('names a handler and an entry point that exist for each function', async () => {
-    const template = await textOf('infra/aws/template.yaml');
+  it('I6 takes back single items from every function that answers for them, wherever its source can', async () => {
+    const { functions } = await samples();
+    const batches = functions.filter(({ source }) => source.includes('idempotentEach('));
+    expect(batches.map(({ name }) => name)).toEqual(['Audit', 'Orders', 'Views']);
+    const mapped = (event: string): boolean => /Type: (SQS|Kinesis|DynamoDB|MSK|SelfManagedKafka)\n/.test(event);
+    for (const { name, events } of batches) {
+      expect([name, events.length]).not.toEqual([name, 0]);
+      for (const event of events) expect([name, mapped(event), event]).toEqual([name, true, expect.stringContaining('[ReportBatchItemFailures]')]);
+    }
+    for (const { name, events, source } of functions)
+      if (events.some(mapped)) expect([name, source]).toEqual([name, expect.stringContaining('idempotentEach(')]);
+  });
+
+  it('I3 puts aside what never succeeds: of a stream, and of what is invoked asynchronously', async () => {
+    const { functions } = await samples();
+    const ofStreams = functions.flatMap(({ events }) => events.filter((event) => /Type: (Kinesis|DynamoDB)\n/.test(event)));
+    expect(ofStreams).toHaveLength(2);
+    for (const event of ofStreams) {
+      expect(event).toMatch(/BisectBatchOnFunctionError: true/);
+      expect(numberIn(event, 'MaximumRetryAttempts')).toBeGreaterThan(0);
+      expect(event).toMatch(/OnFailure: \{ Type: SQS, Destination: !GetAtt Failed\.Arn \}/);
+    }
+    const asynchronous = functions.filter(({ events }) => events.some((event) => /Type: (EventBridgeRule|SNS|S3)\n/.test(event)));
+    expect(asynchronous.map(({ name }) => name)).toEqual(['Imports', 'Receipts', 'Shipment']);
+    for (const { yaml } of asynchronous) {
+      expect(yaml).toMatch(/EventInvokeConfig:\n(?: {8}.*\n)*? {10}OnFailure: \{ Type: SQS, Destination: !GetAtt Failed\.Arn \}/);
+    }
+  });
+
+  it('streams the answers of the function that streams, and of no other', async () => {
+    const { functions } = await samples();
+    for (const { name, yaml, source } of functions) expect([name, yaml.includes('RESPONSE_STREAM')]).toEqual([name, source.includes('streams:')]);
+  });
+
+  it('lets each function do to the app’s table what its code does, and no more', async () => {
+    const { functions } = await samples();
+    const uses: readonly [pattern: RegExp, ...actions: string[]][] = [
+      [/\bput(Once)?\(/, 'PutItem'],
+      [/\bUpdate\b/, 'UpdateItem'],
+      [/\bfencedUpdate\(/, 'UpdateItem', 'GetItem'],
+      [/\bpaginateScan\(/, 'Scan'],
+    ];
+    for (const { name, yaml, source } of functions) {
+      const needed = new Set(uses.flatMap(([pattern, ...actions]) => (pattern.test(source) ? actions : [])));
+      const given = /Action: ([^\n]*)\n {14}Resource: !GetAtt AppTable\.Arn/.exec(yaml)?.[1] ?? '';
+      expect([name, ...found(given, /dynamodb:(\w+)/g)]).toEqual([name, ...[...needed].sort()]);
+      expect(yaml).toMatch(/Action: \[dynamodb:GetItem, dynamodb:PutItem\]\n {14}Resource: !GetAtt RecordsTable\.Arn/);
+      expect(yaml).not.toMatch(/\*'?$|Resource: '?\*/m);
+    }
+  });
+
+  it('names a handler and an entry point that exist for each function, and says which functions it leaves out', async () => {
+    const { template, functions } = await samples();
     const handlers = found(template, /Handler: (\w+)\.handler/g);
+    expect(functions.map(({ entry }) => entry).sort()).toEqual(handlers);
     expect(found(template, /EntryPoints: \[functions\/aws\/(\w+)\.ts\]/g)).toEqual(handlers);
-    for (const name of handlers) expect(await textOf(`functions/aws/${name}.ts`)).toMatch(/export const handler = /);
+    const files = (await readdir(join(ROOT, 'functions/aws'))).filter((name) => name.endsWith('.ts'));
+    const withHandler: string[] = [];
+    for (const file of files) if (/export const handler = /.test(await textOf(`functions/aws/${file}`))) withHandler.push(file.replace('.ts', ''));
+    const leftOut = found(template.slice(0, template.indexOf('AWSTemplateFormatVersion')), /functions\/aws\/(\w+)\.ts/g);
+    expect([...handlers, ...leftOut].sort()).toEqual(withHandler.sort());
   });
 });

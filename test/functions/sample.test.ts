@@ -17,6 +17,7 @@ interface Loaded {
 
 /** In a process of its own: what this one has loaded already would not be loaded again. */
 const LOAD = `
+  import { readdirSync } from 'node:fs';
   import { registerHooks } from 'node:module';
   const sdks = new Set();
   const SDK = /node_modules.((?:@azure.(?:data-tables|storage-blob|storage-queue|identity|core-[a-z-]+))|@aws-sdk.[a-z-]+)/;
@@ -26,9 +27,9 @@ const LOAD = `
   const functions = {};
   for (const { name, bindings } of host.functions.values()) functions[name] = Object.values(bindings).find(({ type }) => /trigger$/i.test(type)).type;
   const handlers = [];
-  for (const name of ['payments', 'orders', 'nightly']) {
-    const { handler } = await import('./functions/dist/aws/' + name + '.js');
-    if (typeof handler === 'function') handlers.push(name + '/' + handler.length);
+  for (const name of readdirSync('./functions/dist/aws').sort()) {
+    const { handler } = await import('./functions/dist/aws/' + name);
+    if (typeof handler === 'function') handlers.push(name.replace('.js', '/') + handler.length);
   }
   process.stdout.write(JSON.stringify({ functions, handlers, sdks: [...sdks] }));
 `;
@@ -45,7 +46,8 @@ describe('the sample app', () => {
   it('loads without settings and without any SDK, and registers every function', async () => {
     const { functions, handlers, sdks } = await load();
     expect(functions).toEqual({ payments: 'httpTrigger', orders: 'queueTrigger', nightly: 'timerTrigger', purge: 'timerTrigger' });
-    expect(handlers).toEqual(['payments/2', 'orders/2', 'nightly/2']);
+    const events = ['audit/2', 'imports/2', 'invoices/2', 'nightly/2', 'orders/2', 'payments/2', 'receipts/2', 'refund/2', 'shipment/2'];
+    expect(handlers).toEqual([...events, 'statement/3', 'stock/2', 'views/2', 'vouchers/2']);
     expect(sdks).toEqual([]);
   });
 
