@@ -28,7 +28,7 @@ const MOST_ROUNDS = 20;
  * A new file may follow one that was just deleted, whose last token was the clock's reading then, or a few more. The first token is read from the clock
  * so much later.
  */
-export const SEED_AFTER_MS = 10;
+export const SEED_AFTER_MS = 12;
 
 export async function acquire(place: Place, holds: Holds, key: string, path: string, wanted: Wanted, signal?: AbortSignal): Promise<Acquired> {
   const since = instant(realSystem.clock);

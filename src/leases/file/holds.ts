@@ -6,6 +6,9 @@
 import { elapsedMs, type Instant, realSystem } from '../../core/system.ts';
 import type { LockedFile } from './locked-file.ts';
 
+/** The wall clock is read in whole ms, so what it says has passed may be this much too long: nobody's lock goes while he may still count on it. */
+const GRAIN_MS = 1;
+
 export class Hold {
   readonly file: LockedFile;
   readonly token: number;
@@ -26,7 +29,7 @@ export class Hold {
 
   /** By either of two clocks, as its holder judges. The kernel's lock may still be there. */
   get over(): boolean {
-    return this.#ended || elapsedMs(this.#since, realSystem.clock) >= this.#leaseMs;
+    return this.#ended || elapsedMs(this.#since, realSystem.clock) >= this.#leaseMs + GRAIN_MS;
   }
 
   renew(leaseMs: number, since: Instant): void {
@@ -45,7 +48,7 @@ export class Hold {
   /** The kernel knows of no time: who is late gives the lock up himself, so that a lease that nobody renews comes free. */
   #watch(): void {
     this.#cancelTimer();
-    const inMs = Math.max(1, this.#leaseMs - elapsedMs(this.#since, realSystem.clock));
+    const inMs = Math.max(1, this.#leaseMs + GRAIN_MS - elapsedMs(this.#since, realSystem.clock));
     this.#cancelTimer = realSystem.timers.after(inMs, () => {
       if (this.over) void this.end();
       else this.#watch();

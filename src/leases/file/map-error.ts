@@ -27,7 +27,7 @@ const FOR_A_PERSON: ReadonlySet<string | undefined> = new Set([
 
 const HINTS: Readonly<Record<string, string>> = {
   ENOENT: 'The directory does not exist. Call setUp() once, or make it when you deploy',
-  EACCES: 'This user may not open it. See the option sharedWith',
+  EACCES: 'This user may not use it: an administrator has to make it, or see the option sharedWith',
   EPERM: 'This user may not do that',
   ELOOP: 'It is a symbolic link, which is not followed',
   ENOLCK: 'The file system has no locks. It must be a local one',

@@ -27,6 +27,7 @@ const FILE_MODE: Readonly<Record<SharedWith, number>> = { user: 0o600, group: 0o
 const STICKY = 0o1000;
 const FOR_OTHERS = 0o002;
 const PERMISSIONS = 0o777;
+const PASSABLE = 0o755;
 
 const accessOf = (sharedWith: SharedWith): Access => ({
   fileMode: FILE_MODE[sharedWith],
@@ -43,7 +44,7 @@ export async function openPlace(directory: string, sharedWith: SharedWith): Prom
 export async function makeDirectory(directory: string, sharedWith: SharedWith): Promise<void> {
   const mode = DIRECTORY_MODE[sharedWith];
   try {
-    await mkdir(dirname(directory), { recursive: true });
+    await makeParents(dirname(directory), sharedWith);
     await mkdir(directory, { mode: mode & PERMISSIONS });
     // Past the umask, and with the bits that mkdir does not set.
     await chmod(directory, mode);
@@ -58,6 +59,13 @@ export async function makeDirectory(directory: string, sharedWith: SharedWith): 
       `${directory} has the mode ${octal(standing)}, and can so not be shared with ${sharedWith}. Run: chmod ${octal(mode)} ${directory}`,
     );
   }
+}
+
+/** Others have to get through them, whatever the umask of who sets up. */
+async function makeParents(parent: string, sharedWith: SharedWith): Promise<void> {
+  const first = await mkdir(parent, { recursive: true });
+  if (first === undefined || sharedWith === 'user') return;
+  for (let made = parent; made.length >= first.length; made = dirname(made)) await chmod(made, PASSABLE);
 }
 
 /**

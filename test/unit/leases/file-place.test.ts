@@ -27,12 +27,16 @@ describe('the directory and its files', () => {
   ] as const)('shared with %s: the modes are as asked for, whatever the umask', async (sharedWith, ofDirectory, ofFiles) => {
     const before = process.umask(0o077);
     try {
-      const shared = fileLeases({ directory: join(on.root, 'shared'), sharedWith });
-      await shared.setUp?.();
+      const directory = join(on.root, 'a', 'b', 'shared');
+      const shared = fileLeases({ directory, sharedWith });
+      await shared.setUp();
       await on.hold({ from: shared });
       await shared.break(NAME);
-      expect((await stat(join(on.root, 'shared'))).mode & 0o7777).toBe(ofDirectory);
-      for (const name of await readdir(join(on.root, 'shared'))) expect((await stat(join(on.root, 'shared', name))).mode & 0o7777).toBe(ofFiles);
+      const modeOf = async (...below: string[]): Promise<number> => (await stat(join(on.root, 'a', ...below))).mode & 0o7777;
+      expect(await modeOf('b', 'shared')).toBe(ofDirectory);
+      for (const name of await readdir(directory)) expect(await modeOf('b', 'shared', name)).toBe(ofFiles);
+      const passable = sharedWith === 'user' ? 0o700 : 0o755;
+      expect([await modeOf(), await modeOf('b')]).toEqual([passable, passable]);
     } finally {
       process.umask(before);
     }

@@ -3,7 +3,10 @@ import { readFile } from 'node:fs/promises';
 import { Worker } from 'node:worker_threads';
 import { describe, expect, it } from 'vitest';
 import { tryAcquire, withLease } from '../../../src/core/lease.ts';
+import { instant, realSystem } from '../../../src/core/system.ts';
+import { Hold } from '../../../src/leases/file/holds.ts';
 import { fileLeases } from '../../../src/leases/file/index.ts';
+import type { LockedFile } from '../../../src/leases/file/locked-file.ts';
 import { released } from '../../../src/leases/file/record.ts';
 import { countTimers } from '../../support/counting-timers.ts';
 import { fileSubject, LONG_MS, NAME } from './file-subject.ts';
@@ -74,7 +77,7 @@ describe('I6 I12 a lease ends on time, without its holder asking', () => {
   it('and leaves no open file, no timer', async () => {
     const timers = countTimers();
     try {
-      const holder = await on.hold({ leaseMs: 150 });
+      const holder = await on.hold({ leaseMs: 500 });
       expect((await on.openFiles()).length).toBe(1);
       await expect.poll(() => on.openFiles()).toEqual([]);
       expect(await on.renew(holder)).toBe('lost');
@@ -99,6 +102,20 @@ describe('I6 I12 a lease ends on time, without its holder asking', () => {
     expect(() => got.lease.assertHeld()).toThrow(expect.objectContaining({ code: 'LEASE_LOST' }));
     await expect.poll(() => on.ask()).toMatchObject({ kind: 'acquired' });
     expect(await got.lease.release()).toBe('lost');
+  });
+
+  it('I6 and not a moment before it has run out, though the wall clock is read in whole ms', async () => {
+    const tooEarlyMs = await Promise.all(
+      Array.from({ length: 60 }, async (_, n) => {
+        await new Promise((resolve) => setTimeout(resolve, n * 1.3));
+        const since = instant(realSystem.clock);
+        return new Promise<number>((resolve) => {
+          const close = async (): Promise<void> => resolve(100 - (performance.now() - since.monotonicMs));
+          new Hold({ close } as LockedFile, 1, 100, since, () => {});
+        });
+      }),
+    );
+    expect(Math.max(...tooEarlyMs)).toBeLessThanOrEqual(0);
   });
 
   it('I6 kept alive by renewals, it outlasts its length many times', async () => {
