@@ -3,7 +3,6 @@
  *
  * @module
  */
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Listed, ListQuery, PurgeQuery, Stored } from '../../core/ports.ts';
 import { isPurgeable, unlessTooNew } from '../../core/purge.ts';
 import type { RecordId, StoredRecord } from '../../core/record.ts';
@@ -31,7 +30,6 @@ async function* pages({ connection, sql }: Table, operation: string | undefined)
     const last = rows.at(-1);
     if (last === undefined || rows.length < PAGE_ROWS) return;
     after = last.id;
-    await nextTurn();
   }
 }
 

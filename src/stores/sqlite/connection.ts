@@ -3,11 +3,12 @@
  *
  * @module
  */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { CallOptions } from '../../core/ports.ts';
 import { toStoreError } from './map-error.ts';
 import type { Session, Source } from './source.ts';
 import { reading, writing } from './transaction.ts';
-import { whenFree } from './when-free.ts';
+import { newLine, whenFree } from './when-free.ts';
 
 export interface Connection {
   read<T>(call: CallOptions | undefined, body: (session: Session) => T): Promise<T>;
@@ -19,17 +20,18 @@ export interface Connection {
 
 export function connect(source: Source, busyTimeoutMs: number): Connection {
   const underWay = new Set<Promise<unknown>>();
+  const writers = newLine();
 
-  async function perform<T>(attempt: () => T, call: CallOptions | undefined): Promise<T> {
+  async function perform<T>(line: typeof writers, attempt: () => T, call: CallOptions | undefined): Promise<T> {
     try {
       await source.load();
-      return await whenFree(attempt, { busyTimeoutMs, signal: call?.signal });
+      return await whenFree(line, attempt, { busyTimeoutMs, signal: call?.signal });
     } catch (error) {
       throw toStoreError(error, source.what);
     }
   }
-  async function counted<T>(attempt: () => T, call?: CallOptions): Promise<T> {
-    const performing = perform(attempt, call);
+  async function counted<T>(line: typeof writers, attempt: () => T, call?: CallOptions): Promise<T> {
+    const performing = perform(line, attempt, call);
     underWay.add(performing);
     try {
       return await performing;
@@ -37,15 +39,20 @@ export function connect(source: Source, busyTimeoutMs: number): Connection {
       underWay.delete(performing);
     }
   }
-  const on = <T>(session: Session, transaction: typeof reading, body: (session: Session) => T): T =>
+  const run = <T>(transaction: typeof reading, session: Session, body: (session: Session) => T): T =>
     transaction(session.database, () => body(session));
 
   return {
-    read: (call, body) => counted(() => on(source.session(), reading, body), call),
-    write: (call, body) => counted(() => on(source.session(), writing, body), call),
+    async read(call, body) {
+      // Nothing here waits for the network: a loop of replays would keep every timer from running.
+      await nextTurn();
+      // Reading needs no lock: it must not stand behind those who wait for one.
+      return counted(newLine(), () => run(reading, source.session(), body), call);
+    },
+    write: (call, body) => counted(writers, () => run(writing, source.session(), body), call),
     setUp: (statements) =>
-      counted(() =>
-        on(source.session(true), writing, ({ database }) => {
+      counted(writers, () =>
+        run(writing, source.session(true), ({ database }) => {
           for (const statement of statements) database.exec(statement);
         }),
       ),

@@ -14,7 +14,7 @@ import { isConstraint, toStoreError } from './map-error.ts';
 import { prepareOn } from './source.ts';
 import { DEFAULT_TABLE_NAME, isTableName, sqlFor } from './table.ts';
 import { writing } from './transaction.ts';
-import { DEFAULT_BUSY_TIMEOUT_MS, isBusyTimeout, whenFree } from './when-free.ts';
+import { DEFAULT_BUSY_TIMEOUT_MS, isBusyTimeout, type Line, newLine, whenFree } from './when-free.ts';
 
 export interface FencedTransactionOptions {
   /** The table of the store that the lease or record is kept in. Default `rerunsafe`. */
@@ -64,13 +64,21 @@ export async function fencedTransaction<T>(
     return run(work, database);
   };
   try {
-    return await whenFree(() => writing(database, attempt), { busyTimeoutMs, signal });
+    return await whenFree(lineOf(database), () => writing(database, attempt), { busyTimeoutMs, signal });
   } catch (error) {
     if (error instanceof Thrown) throw error.thrown;
     // Deferred to the commit, and about the caller's own rows.
     if (isConstraint(error)) throw error;
     throw toStoreError(error, 'fenced transaction');
   }
+}
+
+const lines = new WeakMap<DatabaseSync, Line>();
+
+function lineOf(database: DatabaseSync): Line {
+  const line = lines.get(database) ?? newLine();
+  lines.set(database, line);
+  return line;
 }
 
 /** Apart from SQLite's own failures around it. */

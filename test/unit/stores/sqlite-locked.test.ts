@@ -89,6 +89,63 @@ describe('sqliteStore, while others have the file locked', () => {
   });
 });
 
+describe('sqliteStore, with many callers in one process', () => {
+  const stage = sqliteStage();
+
+  it('I10 timers run between calls, however long a loop of writes or of replays goes on', async () => {
+    const store = await stage.fresh();
+    const standing = freshId();
+    await put(store, standing, completed());
+    const loops = [() => store.create(freshId(), sample()), () => store.create(standing, sample())];
+    for (const call of loops) {
+      let late = 0;
+      const timer = setInterval(() => {
+        late += 1;
+      }, 1);
+      const endsAtMs = performance.now() + 100;
+      while (performance.now() < endsAtMs) await call();
+      clearInterval(timer);
+      expect(late).toBeGreaterThan(5);
+    }
+  });
+
+  it('they do not lock each other out, not even where nobody may wait for a lock', async () => {
+    const store = await stage.fresh({ busyTimeoutMs: 0 });
+    const results = await Promise.all(Array.from({ length: 64 }, () => store.create(freshId(), sample())));
+    expect(results.every(({ ok }) => ok)).toBe(true);
+  });
+
+  it('those who wait for the lock of another process are served in the order in which they came, but for who has gone; reading waits for none of them', async () => {
+    const store = await stage.fresh();
+    const other = stage.connection();
+    other.exec('BEGIN IMMEDIATE');
+    const served: number[] = [];
+    const leaving = new AbortController();
+    const writing = Array.from({ length: 12 }, (_, n) =>
+      store.create(`${n}`, sample(), n === 0 || n === 5 ? { signal: leaving.signal } : {}).then(
+        () => served.push(n),
+        () => 'gone',
+      ),
+    );
+    await new Promise((resolve) => setTimeout(resolve, 30));
+    expect(await store.read('0')).toBeUndefined();
+    leaving.abort();
+    other.exec('ROLLBACK');
+    await Promise.all(writing);
+    expect(served).toEqual([1, 2, 3, 4, 6, 7, 8, 9, 10, 11]);
+    expect(await all(store)).toHaveLength(10);
+  });
+
+  it('I8 all of them give up when the lock does not come, each within its time', async () => {
+    const store = await stage.fresh({ busyTimeoutMs: 100 });
+    stage.connection().exec('BEGIN IMMEDIATE');
+    const startedAtMs = performance.now();
+    const results = await Promise.allSettled(Array.from({ length: 64 }, () => store.create(freshId(), sample())));
+    expect(results.every((result) => result.status === 'rejected' && result.reason.code === 'STORE_UNAVAILABLE')).toBe(true);
+    expect(performance.now() - startedAtMs).toBeLessThan(3_000);
+  });
+});
+
 async function openFiles(path: string): Promise<string[]> {
   const names: string[] = [];
   for (const descriptor of await readdir('/proc/self/fd')) {
