@@ -243,3 +243,31 @@ describe('a batch that comes back at once', () => {
     },
   );
 });
+
+const many = Array.from({ length: 10 }, (_, n) => `m${n}`);
+const bodies = many.map((body) => ({ body }));
+
+describe('a batch of ten', () => {
+  it.each([
+    { name: 'SQS standard', event: sqsEvent(...bodies), atOnce: 8 },
+    { name: 'SQS FIFO, ten groups', event: sqsEvent(...many.map((body) => ({ body, group: body }))), atOnce: 8 },
+    { name: 'SQS FIFO, one group', event: sqsEvent(...many.map((body) => ({ body, group: 'g' }))), atOnce: 1 },
+    { name: 'Kinesis', event: kinesisEvent(...many.map((body) => ({ body, of: body }))), atOnce: 1 },
+    { name: 'DynamoDB streams', event: dynamodbStreamEvent(...many.map((body) => ({ body, of: body }))), atOnce: 1 },
+    { name: 'Kafka, ten partitions', event: kafkaEvent(...many.map((body, partition) => ({ body, partition }))), atOnce: 8 },
+    { name: 'Kafka, one partition', event: kafkaEvent(...bodies), atOnce: 1 },
+    { name: 'ActiveMQ', event: activeMqEvent(many), atOnce: 8 },
+    { name: 'RabbitMQ', event: rabbitMqEvent(many), atOnce: 8 },
+  ])('works on $atOnce at once, where nobody chose: $name', async ({ event, atOnce }) => {
+    let [running, most] = [0, 0];
+    const consume = idempotentEach<BatchRecord>({ store: memoryStore(), operation: 'o', key: (record) => JSON.stringify(record) }, async () => {
+      running += 1;
+      most = Math.max(most, running);
+      await new Promise(setImmediate);
+      await new Promise(setImmediate);
+      running -= 1;
+    });
+    await consume(event as Batch, context);
+    expect(most).toBe(atOnce);
+  });
+});

@@ -30,6 +30,8 @@ export interface SampleStage {
   with<R>(name: string, work: (first: Sandbox, second: Sandbox) => Promise<R>): Promise<R>;
   /** The app's items that mention it, as text: a second write would change their time or their count. */
   items(mention: string): Promise<string[]>;
+  /** How many transactions were asked for. DynamoDB counts no view twice within ten minutes; whether it was asked to is seen here. */
+  transactions(): number;
   order(orderId: string): Promise<void>;
   /** Until it is mended, the app's table refuses each write that mentions it. */
   break(mention: string): { mend(): void };
@@ -65,12 +67,14 @@ export async function openSample(): Promise<SampleStage> {
       const settings = { handler: pathToFileURL(join(ROOT, `functions/dist/aws/${name}.js`)) };
       const [first, second] = [sandboxes.start(settings), sandboxes.start(settings)];
       try {
+        await Promise.all([first.warm(), second.warm()]);
         return await work(first, second);
       } finally {
         await Promise.all([first.close(), second.close()]);
       }
     },
     items: (mention) => itemsOf(client, mention),
+    transactions: () => proxy.count(({ target }) => target?.endsWith('.TransactWriteItems') === true),
     async order(orderId) {
       const Item = { id: { S: `order/${orderId}` }, orderId: { S: orderId }, customer: { S: 'A "B" C' }, amount: { N: '4200' } };
       await client.send(new PutItemCommand({ TableName: APP, Item }));

@@ -30,7 +30,7 @@ describe.runIf(await javaAvailable())('the sample app in sandboxes', () => {
   });
   afterAll(() => stage?.close());
 
-  describe.concurrent('each event comes twice, to two of them', () => {
+  describe('each event comes twice, to two of them', () => {
     it('I1 I2 API Gateway REST and a load balancer: redeemed once, whoever asks, and each is told the same again', async () => {
       await stage.with('vouchers', async (first, second) => {
         expect(clean(await first.invoke(partner({ code: 'v-1' })))).toMatchObject({ statusCode: 200 });
@@ -93,11 +93,12 @@ describe.runIf(await javaAvailable())('the sample app in sandboxes', () => {
         expect(after).toEqual(expect.arrayContaining(before));
         expect(clean(await first.invoke(event))).toEqual(told.again);
         expect(await stage.items(`${tag}-`)).toEqual(after);
+        // Two, the one that failed, and again from there.
+        if (name === 'views') expect(stage.transactions()).toBe(5);
       });
     });
   });
 
-  // One after another: the provider holds back whichever charge comes first.
   describe('what asks the payment provider', () => {
     it('I1 I2 I6 an HTTP API: charged once; 409 for the duplicate in flight, and then the same bytes', async () => {
       await stage.with('payments', async (first, second) => {
@@ -121,10 +122,10 @@ describe.runIf(await javaAvailable())('the sample app in sandboxes', () => {
         const answer = cleanButFetch(await first.invoke(refund));
         expect(answer).toEqual({ refundId: 'r-1', chargeId: expect.any(String) });
         expect(clean(await second.invoke(refund))).toEqual(answer);
-        const refused = { kind: 'error', errorType: 'RerunSafeError', leftovers: CLEAN };
-        expect(await second.invoke({ ...refund, amount: 1 })).toMatchObject({ ...refused, errorMessage: expect.stringContaining('input') });
+        const refused = (name: string) => ({ kind: 'error', errorType: name, leftovers: CLEAN });
+        expect(await second.invoke({ ...refund, amount: 1 })).toMatchObject(refused('RerunSafe.KEY_REUSED'));
         const durable = { DurableExecutionArn: 'arn:aws:lambda:x', CheckpointToken: 't', InitialExecutionState: {} };
-        expect(await second.invoke(durable)).toMatchObject({ ...refused, errorMessage: expect.stringContaining('context.step') });
+        expect(await second.invoke(durable)).toMatchObject(refused('RerunSafe.INVALID_OPTIONS'));
         expect(stage.provider.keysOf('refund-1')).toHaveLength(1);
       });
     });
