@@ -138,6 +138,8 @@ export interface Call {
   readonly key: unknown;
   readonly scope?: unknown;
   readonly input?: unknown;
+  /** Instead of `input`: what {@link fingerprintOf} made of it. */
+  readonly inputFingerprint?: string | undefined;
   readonly fingerprint?: string | undefined;
   /** Who runs it, for people only. */
   readonly holder?: string | undefined;

@@ -40,6 +40,18 @@ export const scopeParts = (scope: unknown, operation = 'scope'): string[] =>
           }),
       );
 
+/**
+ * A key or a scope, copied where a user's function gives it: an array that the function uses again for the next message would make two messages one
+ * key. Without an `await` in between, since other calls may be under way.
+ */
+export const taken = <V>(answer: V | PromiseLike<V>): V | PromiseLike<V> => atOnce(answer, copied);
+
+export const copied = <V>(value: V): V => (Array.isArray(value) ? ([...value] as V) : value);
+
+/** At once where it can be. */
+export const atOnce = <V, W>(answer: V | PromiseLike<V>, use: (value: V) => W): W | PromiseLike<W> =>
+  typeof (answer as PromiseLike<V> | undefined | null)?.then === 'function' ? (answer as PromiseLike<V>).then(use) : use(answer as V);
+
 /** What `String(…)` makes of a claim or a field that is not there: all who lack it would share one key. */
 const NOTHINGS: ReadonlySet<unknown> = new Set(['undefined', 'null', 'NaN', '[object Object]']);
 

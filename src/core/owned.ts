@@ -249,7 +249,7 @@ export function replayOf<T>({ operation, seal }: Guard<T>, id: RecordId, stored:
     'RESULT_NOT_STORED',
     `${operation}: the work was done, but its value could not be kept (${NOT_KEPT[outcome.reason]}). It is not run again.`,
     {
-      facts: { operation, reason: outcome.reason },
+      facts: { operation, id, reason: outcome.reason },
     },
   );
 }

@@ -125,6 +125,9 @@ function factsOf(guard: Guard, call: Call, system: System): CallFacts {
   const key = keyParts(call.key, guard.operation);
   const scope = scopeParts(call.scope, guard.operation);
   const leaseMs = call.leaseMs ?? guard.leaseMs;
+  // Given by an adapter, from what its platform says of the time that is left.
+  if (!Number.isSafeInteger(leaseMs) || leaseMs < 0)
+    throw invalidOptions(guard.operation, [`the lease must be a whole number of ms, not ${leaseMs}`]);
   const label = guard.label === true ? labelOf(key) : guard.label === false ? undefined : guard.label;
   const own = call.fingerprint === undefined ? undefined : ownFingerprint(call.fingerprint);
   return {
@@ -133,7 +136,7 @@ function factsOf(guard: Guard, call: Call, system: System): CallFacts {
     id: recordId(guard.operation, scope, key),
     scope: scopeHash(scope),
     label,
-    fingerprint: own ?? (call.input === undefined ? undefined : fingerprintOf(call.input)),
+    fingerprint: own ?? call.inputFingerprint ?? (call.input === undefined ? undefined : fingerprintOf(call.input)),
     holder: call.holder ?? `process ${process.pid}`,
     leaseMs,
     retentionMs: Math.max(guard.retentionMs, leaseMs + 1),

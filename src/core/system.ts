@@ -56,3 +56,13 @@ export function pause(system: System, ms: number, signal?: AbortSignal): Promise
     signal?.addEventListener('abort', onAbort, { once: true });
   });
 }
+
+/** Rejects with the signal's reason when that aborts first; what comes later is dropped. Leaves no listener behind. */
+export function unlessAborted<R>(promise: Promise<R>, signal: AbortSignal): Promise<R> {
+  return new Promise((resolve, reject) => {
+    const onAbort = (): void => reject(signal.reason);
+    if (signal.aborted) onAbort();
+    else signal.addEventListener('abort', onAbort, { once: true });
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
+  });
+}

@@ -6,7 +6,7 @@
 import { bounded } from './bounded.ts';
 import type { RecordStore, Stored, System } from './ports.ts';
 import type { RecordId } from './record.ts';
-import { pause } from './system.ts';
+import { pause, unlessAborted } from './system.ts';
 
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 1_000;
@@ -64,12 +64,4 @@ function startPoll(system: System, store: RecordStore, id: RecordId, round: numb
   byId.set(id, poll);
   stop.signal.addEventListener('abort', forget, { once: true });
   return poll;
-}
-
-function unlessAborted<R>(promise: Promise<R>, signal: AbortSignal): Promise<R> {
-  return new Promise((resolve, reject) => {
-    const onAbort = (): void => reject(signal.reason);
-    signal.addEventListener('abort', onAbort, { once: true });
-    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
-  });
 }

@@ -9,6 +9,7 @@
 import { randomUUID } from 'node:crypto';
 import { isRerunSafeError, otherWrapper, storeMisconfigured } from '../core/errors.ts';
 import type { Call } from '../core/guard.ts';
+import { taken } from '../core/key.ts';
 import { unguardedRun } from '../core/live-run.ts';
 import { invalidOptions } from '../core/options.ts';
 import type { Run } from '../core/run.ts';
@@ -46,7 +47,7 @@ export async function guardHttp<R>(bound: BoundHttp<R>, request: R, view: HttpRe
   const key = await keyOf(bound, request, view);
   if (key === 'none') return bound.required ? refuse('MISSING_KEY') : passThrough();
   if (key === 'malformed') return refuse('MALFORMED_KEY');
-  const scope = bound.scope === 'public' ? undefined : await bound.scope(request);
+  const scope = bound.scope === 'public' ? undefined : await taken(bound.scope(request));
   if (bound.scope !== 'public' && isMissing(scope)) return refuse('MISSING_SCOPE');
   const read = bound.hashesBody && view.readBody !== undefined ? { ...view, ...(await view.readBody()) } : view;
   if (read.tooLong === true || read.body.byteLength > bound.maxBodyBytes) return refuse('BODY_TOO_LARGE');
@@ -113,7 +114,7 @@ const isMissing = (value: unknown): boolean => value === undefined || value === 
 
 async function keyOf<R>(bound: BoundHttp<R>, request: R, view: HttpRequestView): Promise<{ readonly key: unknown } | 'none' | 'malformed'> {
   if (bound.key !== undefined) {
-    const key = await bound.key(request);
+    const key = await taken(bound.key(request));
     return isMissing(key) ? 'none' : { key };
   }
   const parsed = parseKeyHeader(view.header(bound.headerName), bound.strict);

@@ -173,8 +173,9 @@ describe('idempotent, through the real @azure/functions library', () => {
     await host.invoke('compared', message({ id: 'o-1', amount: 1 }), of('a'));
     await expect(host.invoke('compared', message({ id: 'o-1', amount: 2 }), of('a'))).rejects.toMatchObject({ code: 'KEY_REUSED' });
     expect((await host.invoke('compared', message({ id: 'o-1', amount: 2 }), of('b'))).returnValue).toEqual({ int: 2 });
-    await expect(host.invoke('compared', message({ id: 'o-1' }))).rejects.toMatchObject({ code: 'MISSING_SCOPE' });
+    await expect(host.invoke('compared', message({ id: 'o-1', amount: 1 }))).rejects.toMatchObject({ code: 'MISSING_SCOPE' });
     await expect(host.invoke('compared', message({ amount: 1 }), of('a'))).rejects.toMatchObject({ code: 'MISSING_KEY' });
+    await expect(host.invoke('compared', message({ id: 'o-2' }), of('a'))).rejects.toMatchObject({ code: 'INVALID_OPTIONS' });
   });
 
   it('remembers for 7 days, and says who runs it', async () => {

@@ -7,6 +7,8 @@ import type { Context } from 'aws-lambda';
 import { type Call, type Guard, type GuardOptions, guardFrom } from '../../core/guard.ts';
 import type { Key } from '../../core/key.ts';
 import { anything, checkOptions, isFunction, type Rules } from '../../core/options.ts';
+import { unlessAborted } from '../../core/system.ts';
+import { keyed } from '../keyed.ts';
 import { type Invocation, LAMBDA_RULES, type LambdaGuardOptions } from './invocation.ts';
 import { isMiddyTimeout } from './middy/request.ts';
 
@@ -51,16 +53,16 @@ export function withDefaults<O extends Pick<GuardOptions, 'onThrow'>>(options: O
   return { renew: 'none', ...defaults, ...given, onThrow: judged } as unknown as O;
 }
 
-/** What one call adds. Key, scope and input are taken here, before the work. */
-export async function callFrom<I, T>({ options }: Keyed<I, T>, input: I, context: Context, invocation: Invocation): Promise<Call> {
-  const { scope } = options;
-  return {
-    key: await options.key(input, context),
-    // Only a scope that was never asked for may be undefined: core takes that for "none".
-    scope: typeof scope === 'function' ? ((await scope(input, context)) ?? null) : scope,
-    input: await options.input?.(input, context),
-    ...timesOf(options, invocation),
-  };
+/** What one call adds. Key, scope and input are taken here, before the work; a function that hangs must not take the answer with it. */
+export async function callFrom<I, T>(
+  { options }: Keyed<I, T>,
+  input: I,
+  context: Context,
+  invocation: Invocation,
+  signal = invocation.signal,
+): Promise<Call> {
+  const taken = await unlessAborted(keyed(options.operation, options, input, context), signal);
+  return { ...taken, ...timesOf(options, invocation) };
 }
 
 export const timesOf = (

@@ -8,7 +8,7 @@ import type { Context } from 'aws-lambda';
 import { GUARD_RULES, type GuardOptions, MAX_WAIT_MS } from '../../core/guard.ts';
 import { isInteger, type Rules } from '../../core/options.ts';
 import type { System } from '../../core/ports.ts';
-import { realSystem } from '../../core/system.ts';
+import { elapsedMs, instant, realSystem } from '../../core/system.ts';
 import { refuseDurable } from './durable.ts';
 
 /** Guard options as they are in Lambda: the time that is left and the cancellation come from the invocation. */
@@ -68,13 +68,19 @@ export async function inInvocation<R>(
   system: System = realSystem,
 ): Promise<R> {
   refuseDurable(event, context);
-  const leftMs = (): number => context?.getRemainingTimeInMillis?.() ?? Number.NaN;
-  const atStart = leftMs();
+  const toldMs = (): number => context?.getRemainingTimeInMillis?.() ?? Number.NaN;
+  const atStart = toldMs();
   const holder = holderOf(context);
   const controller = new AbortController();
   if (!(atStart > 0 && atStart < MAX_WAIT_MS)) {
     return work({ holder, signal: controller.signal, remainingMs: () => Number.POSITIVE_INFINITY, leaseMs: () => undefined });
   }
+  const startedAt = instant(system.clock);
+  // What is told must make sense; else it counts on from what was told at the start. Below zero it does: a sandbox that was frozen.
+  const leftMs = (): number => {
+    const told = toldMs();
+    return Number.isFinite(told) && told <= atStart ? told : atStart - elapsedMs(startedAt, system.clock);
+  };
   const margin = Math.min(marginMs, atStart / 2);
   const end = (): void => controller.abort(new DOMException('This Lambda invocation is about to reach its time limit.', 'TimeoutError'));
   const cancel = system.timers.after(atStart - margin + AFTER_WAITS_MS, end, { keepAlive: true });
@@ -85,6 +91,20 @@ export async function inInvocation<R>(
       remainingMs: () => Math.max(0, leftMs() - margin),
       leaseMs: () => Math.ceil(Math.max(0, leftMs())) + LEASE_GRACE_MS,
     });
+  } finally {
+    cancel();
+  }
+}
+
+/** Ends what has to come first while there is time for what follows it. */
+export async function inHalfTheTime<R>(invocation: Invocation, work: (signal: AbortSignal) => Promise<R>): Promise<R> {
+  const leftMs = invocation.remainingMs();
+  if (leftMs === Number.POSITIVE_INFINITY) return work(invocation.signal);
+  const half = new AbortController();
+  const end = (): void => half.abort(new DOMException('No answer within half of the time that was left.', 'TimeoutError'));
+  const cancel = realSystem.timers.after(leftMs / 2, end, { keepAlive: true });
+  try {
+    return await work(half.signal);
   } finally {
     cancel();
   }

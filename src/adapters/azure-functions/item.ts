@@ -12,6 +12,7 @@ import { anything, isFunction, type Rules } from '../../core/options.ts';
 import { inRun, type Run } from '../../core/run.ts';
 import { type RunResult, unwrap } from '../../core/run-once.ts';
 import { handOut } from '../../http/hand-out.ts';
+import { keyed } from '../keyed.ts';
 import type { Outputs } from './outputs.ts';
 import { defaultWaitMs, holderOf, returnIsIgnored } from './trigger.ts';
 
@@ -66,12 +67,8 @@ async function ask<O>(onUnknown: (run: Run<O>) => UnknownAnswer<O> | Promise<Unk
 }
 
 export async function callFor<I, O>(bound: BoundItem<I, O>, input: I, context: InvocationContext, index = 0): Promise<Call> {
-  const { scope } = bound;
   return {
-    key: await bound.key(input, context, index),
-    // undefined from a function means that it found none; only an option that was not given means none is wanted.
-    scope: typeof scope === 'function' ? ((await scope(input, context, index)) ?? null) : scope,
-    input: await bound.input?.(input, context, index),
+    ...(await keyed(bound.guard.operation, bound, input, context, index)),
     holder: holderOf(context),
     waitMs: bound.waitsByTrigger ? defaultWaitMs(context, bound.guard.leaseMs) : undefined,
   };

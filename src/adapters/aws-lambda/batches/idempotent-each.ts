@@ -6,12 +6,14 @@
 import type { Context, SQSRecord } from 'aws-lambda';
 import { isRerunSafeError } from '../../../core/errors.ts';
 import type { Call } from '../../../core/guard.ts';
+import { keyParts, recordId, scopeParts } from '../../../core/key.ts';
 import { isFunction, isInteger, type Rules } from '../../../core/options.ts';
 import type { Run } from '../../../core/run.ts';
 import { runGuarded, unwrap } from '../../../core/run-once.ts';
+import { unlessAborted } from '../../../core/system.ts';
 import { named } from '../../named.ts';
 import { callFrom, type Keyed, type KeyedOptions, keyedFrom } from '../guard-lambda.ts';
-import { type Invocation, inInvocation } from '../invocation.ts';
+import { type Invocation, inHalfTheTime, inInvocation } from '../invocation.ts';
 import type { BatchAnswer, BatchEvent, BatchRecord } from './events.ts';
 import { type Item, itemsOf } from './items.ts';
 import { type Ran, runItems } from './run-items.ts';
@@ -85,18 +87,19 @@ export function idempotentEach<R extends BatchRecord = SQSRecord>(
       const source = sourceOf(event) as Source<R>;
       const { concurrency = source.concurrency } = options;
       const places = placesOf(source, event, concurrency);
-      const tellFailed = onItemFailed ?? ((error, record) => console.error(lineOf(operation, source, record), error));
+      const tellFailed = async (error: unknown, item: Item<R>): Promise<unknown> =>
+        onItemFailed === undefined ? console.error(lineOf(operation, source, item), error) : onItemFailed(error, item.record, context);
       const begin = async (item: Item<R>): Promise<{ error: unknown } | undefined> => {
         try {
           if (item.key === undefined) throw item.error;
           await workOn(keyed, item.call, invocation, (run) => handler(item.record, context, run));
           return undefined;
         } catch (error) {
-          await tellSafely(() => tellFailed(error, item.record, context));
+          await tellSafely(() => unlessAborted(tellFailed(error, item), invocation.signal));
           return { error };
         }
       };
-      const items = await itemsOf(places, (record) => callFrom(keyed, record, context, invocation));
+      const items = await inHalfTheTime(invocation, (signal) => itemsOf(places, (record) => callFrom(keyed, record, context, invocation, signal)));
       const ran = await runItems(items, { concurrency, mayBegin: () => invocation.remainingMs() > 0, begin });
       if (ran.untried.length > 0 && onItemFailed === undefined) {
         console.warn(`${operation}: ${ran.untried.length} of ${items.length} ${source.what}s were not begun and are reported as failed.`);
@@ -136,13 +139,16 @@ async function workOn<R>(
     });
     unwrap(guard, result);
   } catch (error) {
-    // Done earlier, with a value (of `run.commit`) that could not be kept.
-    if (began || !isRerunSafeError(error, 'RESULT_NOT_STORED')) throw error;
+    // Done earlier, with a value (of `run.commit`) that could not be kept. Of this record: `onUnknown` may have asked for another one.
+    const own = isRerunSafeError(error, 'RESULT_NOT_STORED') && error.facts.id === idOf(guard.operation, call);
+    if (began || !own) throw error;
   }
 }
 
-function lineOf<R>(operation: string, source: Source<R>, record: R): string {
-  return `${operation}: ${source.what} ${source.nameOf(record)} failed and is reported to ${source.reportedTo}:`;
+const idOf = (operation: string, { scope, key }: Call): string => recordId(operation, scopeParts(scope, operation), keyParts(key, operation));
+
+function lineOf<R>(operation: string, source: Source<R>, { name }: Place<R>): string {
+  return `${operation}: ${source.what} ${name} failed and is reported to ${source.reportedTo}:`;
 }
 
 /** A hook that fails must not turn records that are done into failures. */

@@ -19,16 +19,19 @@ export const kafka: Source<KafkaRecord> = {
     const places: Place<KafkaRecord>[] = [];
     for (const [partition, ofPartition] of Object.entries(records)) {
       if (!Array.isArray(ofPartition) || !ofPartition.every(isObject)) return undefined;
-      for (const record of ofPartition as unknown as readonly KafkaRecord[]) places.push({ record, lane: partition });
+      for (const record of ofPartition as unknown as readonly KafkaRecord[]) {
+        places.push({ record, id: record.offset, name: `${partition} at ${record.offset}`, lane: partition });
+      }
     }
     return places;
   },
-  nameOf: ({ topic, partition, offset }) => `${topic}-${partition} at ${offset}`,
   answer: ({ undone }): KafkaBatchResponse => ({ batchItemFailures: undone.map((place) => ({ itemIdentifier: identifierOf(place) })) }),
 };
 
 /** An offset that was rounded would name another record, perhaps one that the event does not have. */
-function identifierOf({ record: { offset }, lane: partition }: Place<KafkaRecord>): { partition: string; offset: number } {
-  if (partition === undefined || partition === '' || !Number.isSafeInteger(offset)) throw unidentified('exact partition and offset');
+function identifierOf({ id: offset, lane: partition }: Place<KafkaRecord>): { partition: string; offset: number } {
+  if (partition === undefined || partition === '' || !isOffset(offset)) throw unidentified('exact partition and offset');
   return { partition, offset };
 }
+
+const isOffset = (value: unknown): value is number => Number.isSafeInteger(value);

@@ -5,15 +5,22 @@
  */
 import { ItemsFailedError } from '../../../items-failed.ts';
 import type { ActiveMqMessage, RabbitMqMessage } from '../events.ts';
-import { isObject, type Source, type Unfinished } from './source.ts';
+import { isObject, type Place, type Source, type Unfinished } from './source.ts';
 
 function answer({ operation, places, failures, untried, undone }: Unfinished<unknown>): undefined {
   if (undone.length > 0) throw new ItemsFailedError(operation, places.length, failures, untried);
   return undefined;
 }
 
-const unordered = <R>(records: readonly unknown[]): readonly { record: R; lane: undefined }[] | undefined =>
-  records.every(isObject) ? records.map((record) => ({ record: record as R, lane: undefined })) : undefined;
+const unordered = <R>(records: readonly unknown[], idOf: (record: R) => unknown): readonly Place<R>[] | undefined =>
+  records.every(isObject)
+    ? (records as readonly unknown[] as readonly R[]).map((record) => ({
+        record,
+        id: idOf(record),
+        name: String(idOf(record) ?? '(without an id)'),
+        lane: undefined,
+      }))
+    : undefined;
 
 export const activeMq: Source<ActiveMqMessage> = {
   what: 'message',
@@ -21,9 +28,8 @@ export const activeMq: Source<ActiveMqMessage> = {
   concurrency: 8,
   placesOf(event) {
     const { messages } = event as { readonly messages?: unknown };
-    return Array.isArray(messages) ? unordered(messages) : undefined;
+    return Array.isArray(messages) ? unordered(messages, ({ messageID }: ActiveMqMessage) => messageID) : undefined;
   },
-  nameOf: ({ messageID }) => messageID,
   answer,
 };
 
@@ -34,8 +40,7 @@ export const rabbitMq: Source<RabbitMqMessage> = {
   placesOf(event) {
     const { rmqMessagesByQueue: queues } = event as { readonly rmqMessagesByQueue?: unknown };
     if (!isObject(queues) || !Object.values(queues).every(Array.isArray)) return undefined;
-    return unordered(Object.values(queues).flat());
+    return unordered(Object.values(queues).flat(), ({ basicProperties }: RabbitMqMessage) => basicProperties?.messageId);
   },
-  nameOf: ({ basicProperties }) => basicProperties?.messageId ?? '(without an id)',
   answer,
 };

@@ -8,6 +8,10 @@ import type { ItemFailure } from '../../../items-failed.ts';
 
 export interface Place<R> {
   readonly record: R;
+  /** What the source calls it, read before any handler: one may copy what a record carries over the record. */
+  readonly id: unknown;
+  /** For people. */
+  readonly name: string;
   /** Records of one lane go in order, and after a failure the rest of it is not tried. undefined: no order was promised. */
   readonly lane: string | undefined;
 }
@@ -31,8 +35,6 @@ export interface Source<R = unknown> {
   readonly concurrency: number;
   /** undefined: the event is none of this source, whatever it says. */
   placesOf(event: unknown, concurrency: number): readonly Place<R>[] | undefined;
-  /** For people. */
-  nameOf(record: R): string;
   /** @throws where the whole batch has to come back. */
   answer(unfinished: Unfinished<R>): unknown;
 }

@@ -10,9 +10,9 @@ export const sqs: Source<SQSRecord> = {
   what: 'message',
   reportedTo: 'the queue',
   concurrency: 8,
-  placesOf: (event) => (event as SQSEvent).Records.map((record) => ({ record, lane: fifoGroup(record) })),
-  nameOf: ({ messageId }) => messageId,
-  answer: ({ undone }): SQSBatchResponse => ({ batchItemFailures: undone.map(({ record }) => ({ itemIdentifier: identifierOf(record) })) }),
+  placesOf: (event) =>
+    (event as SQSEvent).Records.map((record) => ({ record, id: record.messageId, name: record.messageId, lane: fifoGroup(record) })),
+  answer: ({ undone }): SQSBatchResponse => ({ batchItemFailures: undone.map(({ id }) => ({ itemIdentifier: identifierOf(id) })) }),
 };
 
 /** Standard queues may carry group ids too (fair queues), and promise no order; only a FIFO queue's name ends in `.fifo`. */
@@ -20,7 +20,7 @@ function fifoGroup({ eventSourceARN, attributes }: SQSRecord): string | undefine
   return eventSourceARN?.endsWith('.fifo') === true ? (attributes?.MessageGroupId ?? '') : undefined;
 }
 
-function identifierOf({ messageId }: SQSRecord): string {
+function identifierOf(messageId: unknown): string {
   if (typeof messageId === 'string' && messageId !== '') return messageId;
   throw unidentified('messageId');
 }

@@ -26,12 +26,14 @@ const stream = <R>({ payload, sequenceNumberOf, orderedBy }: Stream<R>): Source<
       throw refused('the event belongs to a tumbling window, whose state would be lost: a replayed record adds nothing to it. Nothing was run.');
     }
     if (!records.every((record) => isObject(record[payload]))) return undefined;
-    return records.map((record) => ({ record, lane: concurrency === 1 ? '' : orderedBy(record) }));
+    return records.map((record) => {
+      const id = sequenceNumberOf(record);
+      return { record, id, name: String(id), lane: concurrency === 1 ? '' : orderedBy(record) };
+    });
   },
-  nameOf: (record) => String(sequenceNumberOf(record)),
   answer({ undone: [first] }): KinesisStreamBatchResponse {
     if (first === undefined) return { batchItemFailures: [] };
-    const itemIdentifier = sequenceNumberOf(first.record);
+    const { id: itemIdentifier } = first;
     if (typeof itemIdentifier !== 'string' || itemIdentifier === '') throw unidentified('sequence number');
     return { batchItemFailures: [{ itemIdentifier }] };
   },
