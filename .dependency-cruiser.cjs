@@ -1,7 +1,7 @@
 // The arrows between the parts (CONTRIBUTING.md), held by a machine. Each rule names what would break without it.
 
 /** SDKs are optional peers: a type, or a dynamic import inside a function. Anything else would make them required. */
-const SDK = '(^|/)node_modules/(@azure|@aws-sdk|@smithy|@types/aws-lambda)(/|$)';
+const SDK = '(^|/)node_modules/(@azure|@aws-sdk|@smithy|@types/aws-lambda|fs-native-extensions)(/|$)';
 
 /** @type {import('dependency-cruiser').IConfiguration} */
 module.exports = {
