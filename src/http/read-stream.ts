@@ -5,6 +5,7 @@
  */
 import { EventEmitter } from 'node:events';
 import { Readable } from 'node:stream';
+import { isArrayBuffer } from 'node:util/types';
 
 /** Bytes, or text in UTF-8. */
 type Chunk = Uint8Array | ArrayBuffer | string;
@@ -26,19 +27,30 @@ export function heard<S>(stream: S): S {
   return stream;
 }
 
+/** @throws TypeError for a chunk that is no bytes, and whatever the stream throws. */
 export async function readUpTo(stream: Streamed, maxBytes: number): Promise<ReadStream> {
-  const chunks = chunksOf(stream)[Symbol.asyncIterator]();
+  const chunks = chunksOf(stream);
   const read: Uint8Array[] = [];
-  for (let bytes = 0; bytes <= maxBytes; bytes += read.at(-1)?.byteLength ?? 0) {
-    const next = await chunks.next();
-    if (next.done === true) return { kind: 'ended', body: Buffer.concat(read) };
-    read.push(bytesOf(next.value));
+  try {
+    for (let bytes = 0; bytes <= maxBytes; bytes += read.at(-1)?.byteLength ?? 0) {
+      const next = await chunks.next();
+      if (next.done === true) return { kind: 'ended', body: Buffer.concat(read) };
+      read.push(bytesOf(next.value));
+    }
+  } catch (error) {
+    // Nobody reads on, which whoever makes the stream has to hear; what comes of it is not waited for.
+    chunks.return(undefined).catch(() => {});
+    throw error;
   }
-  return { kind: 'longer', whole: Readable.from(wholeOf(read, chunks)) };
+  return { kind: 'longer', whole: Readable.from(inBytes(chunks, read)) };
 }
 
-/** No generator: one that was never started does not pass on that its reader has gone, and whoever makes the stream has to hear of it. */
-function wholeOf(read: readonly Uint8Array[], chunks: AsyncIterator<Chunk>): AsyncIterable<Uint8Array> {
+/**
+ * The chunks of a source as bytes of their own, taken before a `Readable` reads on: a source may fill the same memory again for its next chunk.
+ *
+ * No generator: one that was never started does not pass on that its reader has gone, and whoever makes the stream has to hear of it.
+ */
+export function inBytes(chunks: AsyncIterator<unknown>, read: readonly Uint8Array[] = []): AsyncIterable<Uint8Array> {
   const waiting = [...read];
   const iterator: AsyncIterator<Uint8Array> = {
     async next() {
@@ -55,19 +67,25 @@ function wholeOf(read: readonly Uint8Array[], chunks: AsyncIterator<Chunk>): Asy
   return { [Symbol.asyncIterator]: () => iterator };
 }
 
-async function* chunksOf(stream: Streamed): AsyncGenerator<Chunk> {
+async function* chunksOf(stream: Streamed): AsyncGenerator<unknown, void, undefined> {
   if (Symbol.asyncIterator in stream) return yield* stream;
   const reader = stream.getReader();
   try {
-    for (let next = await reader.read(); !next.done && next.value !== undefined; next = await reader.read()) yield next.value;
+    for (let next = await reader.read(); !next.done; next = await reader.read()) yield next.value;
   } finally {
     await reader.cancel();
   }
 }
 
-const bytesOf = (chunk: Chunk): Uint8Array =>
-  typeof chunk === 'string' ? Buffer.from(chunk) : chunk instanceof ArrayBuffer ? new Uint8Array(chunk) : bytesUnder(chunk);
-
-/** The bytes of any view, not its elements: a Uint16Array has two for each. */
-const bytesUnder = (chunk: Uint8Array | ArrayBufferView): Uint8Array =>
-  Uint8Array.from(new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.byteLength));
+/**
+ * Text or bytes, as bytes of their own.
+ *
+ * @throws TypeError for anything else: taken for nothing, it would be kept as an answer that is empty.
+ */
+export function bytesOf(chunk: unknown): Uint8Array {
+  if (typeof chunk === 'string') return Buffer.from(chunk);
+  if (isArrayBuffer(chunk)) return new Uint8Array(chunk.slice(0));
+  // Of a view the bytes, not the elements: a Uint16Array has two for each.
+  if (ArrayBuffer.isView(chunk)) return new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.byteLength).slice();
+  throw new TypeError("The handler's answer is malformed: what its stream yields must be text or bytes.");
+}

@@ -85,6 +85,15 @@ describe('an Azure function', () => {
     expect([(await report.send()).status, report.calls]).toEqual([409, 1]);
   });
 
+  it('I1 I2 does not take what is no bytes for an empty stream: its caller is told, and nothing of it is kept', async () => {
+    for (const chunk of [{ id: 1 }, 5, ['a'], undefined]) {
+      const body = Readable.from(['a', chunk ?? new SharedArrayBuffer(1)]);
+      const report = register(() => ({ body }), { streams: { recordUpTo: 100 } });
+      expect((await report.send()).status).toBe(500);
+      expect([(await report.send()).status, report.calls, body.destroyed]).toEqual([409, 1, true]);
+    }
+  });
+
   it('never waits for the end of server-sent events', async () => {
     let end = (): void => {};
     const ended = new Promise<void>((resolve) => {

@@ -9,6 +9,15 @@ async function* several(...chunks: (Uint8Array | string)[]): AsyncGenerator<Uint
   yield* chunks;
 }
 
+/** One byte of memory for everything. */
+async function* refilled(view: (memory: ArrayBuffer) => unknown): AsyncGenerator<unknown> {
+  const memory = new ArrayBuffer(1);
+  for (const letter of 'abcd') {
+    new Uint8Array(memory)[0] = letter.charCodeAt(0);
+    yield view(memory);
+  }
+}
+
 describe('a stream read up to a limit', () => {
   const ends: Record<string, () => Streamed> = {
     'a Readable': () => Readable.from([Buffer.from('ab'), Buffer.from('cd')]),
@@ -39,6 +48,48 @@ describe('a stream read up to a limit', () => {
     }
     const read = await readUpTo(reusing(), 10);
     expect(read.kind === 'ended' && [...read.body]).toEqual([1, 2]);
+  });
+
+  it.each([10, 3])('I2 so is a buffer that is filled again, of each kind, within a limit of 10 and beyond one of 3: %i', async (limit) => {
+    for (const view of [
+      (memory: ArrayBuffer) => memory,
+      (memory: ArrayBuffer) => new DataView(memory),
+      (memory: ArrayBuffer) => Buffer.from(memory),
+    ]) {
+      const read = await readUpTo(refilled(view) as Streamed, limit);
+      expect(read.kind === 'ended' ? Buffer.from(read.body).toString() : await textOf(read.whole)).toBe('abcd');
+    }
+  });
+
+  it.each([[{ id: 1 }], [5], [['a']], [undefined], [null], [new SharedArrayBuffer(1)]])(
+    'I2 %j is no bytes: refused, never taken for nothing, and the producer is told that nobody reads on',
+    async (chunk) => {
+      for (const limit of [10, 0]) {
+        let closed = false;
+        const chunks = ['a', chunk, 'b'];
+        const source = {
+          next: async () => ({ done: false, value: chunks.shift() }),
+          return: async () => {
+            closed = true;
+            return { done: true, value: undefined };
+          },
+        };
+        const read = readUpTo({ [Symbol.asyncIterator]: () => source } as unknown as Streamed, limit);
+        const whole = read.then(async (until) => (until.kind === 'longer' ? textOf(until.whole) : until.body));
+        await expect(whole).rejects.toThrow(new TypeError("The handler's answer is malformed: what its stream yields must be text or bytes."));
+        expect(closed).toBe(true);
+      }
+    },
+  );
+
+  it('I2 a reader that gives undefined has not come to its end', async () => {
+    const body = new ReadableStream({
+      start(controller) {
+        for (const chunk of [bytes(1), undefined, bytes(2)]) controller.enqueue(chunk);
+        controller.close();
+      },
+    });
+    await expect(readUpTo({ getReader: () => body.getReader() } as unknown as Streamed, 10)).rejects.toThrow(TypeError);
   });
 
   it.each([

@@ -4,7 +4,7 @@
  * @module
  */
 import { Readable } from 'node:stream';
-import { heard } from '../../../http/read-stream.ts';
+import { heard, inBytes } from '../../../http/read-stream.ts';
 
 /** Readable, ReadableStream or any other AsyncIterable. */
 export const isStream = (body: unknown): body is AsyncIterable<unknown> => typeof body === 'object' && body !== null && Symbol.asyncIterator in body;
@@ -17,7 +17,7 @@ export class HandedStreams {
   readonly #streams = new Set<Readable>();
 
   take(stream: AsyncIterable<unknown>): Readable {
-    const readable = heard(isReadable(stream) ? stream : Readable.from(stream));
+    const readable = heard(isReadable(stream) ? stream : Readable.from(inBytes(stream[Symbol.asyncIterator]())));
     this.#streams.add(readable);
     return readable;
   }

@@ -21,7 +21,7 @@ export interface StreamedAnswer {
   readonly cookies?: readonly string[] | undefined;
   /** `Readable`, `ReadableStream`, any `AsyncIterable` of text (UTF-8) and bytes; or the whole as text or bytes. Default: empty. */
   readonly body?: Streamed | Uint8Array | string | null | undefined;
-  /** The body is text in base64. It goes out decoded: a stream carries bytes. */
+  /** The body is text in base64, and goes out decoded. Beside a stream or bytes it is malformed: those go out as they are. */
   readonly isBase64Encoded?: boolean | undefined;
 }
 
@@ -41,6 +41,9 @@ export async function streamReplyFrom(answer: unknown, streams: Streams, handed:
   const stream = isStream(body) ? handed.take(body) : undefined;
   const { status, headers } = headOf(answer);
   const prelude = { ...rest, statusCode: status };
+  if (isBase64Encoded === true && typeof body === 'object' && body !== null) {
+    throw malformed('isBase64Encoded is for a body that is text; a stream or bytes go out as they are: decode them, and leave it out');
+  }
   if (stream === undefined) {
     const whole = wholeOf(body, isBase64Encoded === true);
     return { status, headers, body: whole, goesOut: { prelude, body: whole } };
