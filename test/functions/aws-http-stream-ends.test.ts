@@ -82,7 +82,6 @@ describe('a stream that fails', () => {
   });
 
   it.each<[string, () => unknown]>([
-    ['that yields objects', () => Readable.from([{ not: 'bytes' }])],
     ['that was closed', () => new PassThrough().destroy()],
     ['that was read', () => Readable.from([]).resume().destroy()],
   ])('a stream %s breaks off', async (_, make) => {
@@ -158,6 +157,32 @@ describe('a client that is slow, or has gone', () => {
     setImmediate(() => setImmediate(() => stream.destroy()));
     await expect(handler(event, stream, context)).rejects.toThrow('The response stream was closed');
     expect(body.destroyed).toBe(true);
+  });
+
+  it('I12 a response stream that was given up may fail later: that does not end the process, and nobody waits for it any more', async () => {
+    const ends: Record<string, (stream: Writable) => void> = {
+      'it fails': (stream) => stream.destroy(new Error('EPIPE')),
+      'it is closed': (stream) => stream.destroy(),
+      'the time is over': () => {},
+    };
+    for (const end of Object.values(ends)) {
+      const body = new PassThrough();
+      let chunks = 0;
+      const stream = new Writable({
+        highWaterMark: 1,
+        write(_chunk, _encoding, done) {
+          // Of the body, the second one is never taken.
+          if (++chunks < 4) done();
+          else setImmediate(end, stream);
+        },
+      });
+      const handler = idempotentHttp({ ...options(), deadlineMarginMs: 900 }, async () => ({ statusCode: 200, body }));
+      const ended = handler(event, stream, ending(1_000));
+      for (let chunk = 0; chunk < 3; chunk += 1) body.write('x');
+      await expect(ended).rejects.toThrow();
+      expect([stream.listenerCount('drain'), stream.listenerCount('close')]).toEqual([0, 0]);
+      stream.emit('error', new Error('ECONNRESET'));
+    }
   });
 
   it('I12 a response stream that was closed while the handler worked is not written to', async () => {

@@ -5,6 +5,7 @@
  */
 import { Readable, Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { bytesOf } from '../../../http/read-stream.ts';
 
 /** What the runtime hands over: in newer runtimes no `Writable`, only an object with its methods. */
 type Sink = Writable & { setContentType?(type: string): void };
@@ -62,6 +63,11 @@ async function flow(source: Readable, sink: Sink, signal?: AbortSignal): Promise
   sink.on('close', closed);
   try {
     await unlessStopped(signal, pipeline(source, target));
+  } catch (error) {
+    // Given up: when the connection breaks later, that must not end the process.
+    sink.on('error', () => {});
+    target.destroy();
+    throw error;
   } finally {
     sink.off('close', closed);
     sink.off('error', broken);
@@ -89,14 +95,17 @@ export async function unlessStopped<V>(signal: AbortSignal | undefined, made: Pr
 }
 
 /** Takes chunks no faster than the runtime does, and ends with the sink, but does not take it along when it fails. */
-const intoSink = (sink: Sink): Writable =>
-  new Writable({
+function intoSink(sink: Sink): Writable {
+  let goOn = (): void => {};
+  const drained = (): void => goOn();
+  return new Writable({
     objectMode: true,
     highWaterMark: 1,
     write(chunk, _encoding, done) {
       try {
+        goOn = done;
         if (sink.write(bytesOf(chunk))) done();
-        else sink.once('drain', () => done());
+        else sink.once('drain', drained);
       } catch (error) {
         done(error as Error);
       }
@@ -104,13 +113,11 @@ const intoSink = (sink: Sink): Writable =>
     final(done) {
       sink.end((error?: Error | null) => done(error));
     },
+    destroy(error, done) {
+      sink.off('drain', drained);
+      done(error);
+    },
   });
-
-function bytesOf(chunk: unknown): string | Uint8Array {
-  if (typeof chunk === 'string' || chunk instanceof Uint8Array) return chunk;
-  if (chunk instanceof ArrayBuffer) return new Uint8Array(chunk);
-  if (ArrayBuffer.isView(chunk)) return new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.byteLength);
-  throw new TypeError("The handler's answer is malformed: what its stream yields must be text or bytes.");
 }
 
 const goneAway = (): Error => new Error('The response stream was closed before the answer was complete. What was done is done, and recorded.');
