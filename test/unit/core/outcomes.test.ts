@@ -139,7 +139,12 @@ describe('what a throw means', () => {
     expect(await run(() => 2)).toMatchObject({ kind: 'in-flight' });
     expect(clock.pendingTimers()).toBe(0);
     await clock.advance(1_001);
-    expect(await inTime(clock, run(() => 2))).toMatchObject({ value: 2, attempt: 2 });
+    expect(
+      await inTime(
+        clock,
+        run(() => 2),
+      ),
+    ).toMatchObject({ value: 2, attempt: 2 });
   });
 
   it('I9 withdraws: the key may be used again with another input, by a first attempt without steps only', async () => {
