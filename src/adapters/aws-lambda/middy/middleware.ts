@@ -9,7 +9,7 @@ import type { Lease } from '../../../core/lease.ts';
 import { checkOptions, invalidOptions, isInteger } from '../../../core/options.ts';
 import type { Run } from '../../../core/run.ts';
 import { Passage } from './passage.ts';
-import { cleanUpPowertools, type MiddyRequest, mayBeTimeout, watchEarlyAnswer } from './request.ts';
+import { cleanUpPowertools, type MiddyRequest, mayBeTimeout, watchEnds } from './request.ts';
 
 export interface MiddyOptions {
   /**
@@ -40,6 +40,10 @@ export interface MiddyMiddleware<E> {
  * A middleware that guards what comes after it in the chain, by any of the wrappers for one event: `idempotent`, `idempotentHttp`, `singleton`. What
  * was used before it stands outside: its `after` and `onError` see what the wrapper answers or throws. What is used after it is part of the guarded
  * work, an answer or a throw of another middleware too; as a rule use it last.
+ *
+ * An `onError` that throws belongs before this middleware. After it, its throw ends the work as well, but middy throws on at once and waits for nothing:
+ * the record is written after the caller has the error (where Lambda freezes the sandbox first, it lapses by its lease), and what the wrapper makes of
+ * the error (an answer that was committed, a save that fails) reaches nobody.
  *
  * A replay or a refusal is an early response: middy then skips the `after` of *every* middleware. Where those shape the answer (CORS, serializers),
  * put the wrapper around the handler instead, `middy().use(cors()).handler(idempotentHttp(options, handler))`: replays then go through them.
@@ -83,10 +87,12 @@ export function middyMiddleware<W extends (event: never, context: Context) => Pr
     passages.delete(request);
     return passage;
   };
-  const answerOf = (passage: Passage, request: MiddyRequest<unknown>, response: unknown): unknown => {
-    if (!mayBeTimeout(request, timeoutEarlyInMillis)) return passage.returned(response);
+  /** Tells the passage its end, once. undefined: nothing was to be told, or it may be middy's early time-out. */
+  const end = (request: MiddyRequest<unknown>, tell: (passage: Passage) => Promise<unknown>): Promise<unknown> | undefined => {
+    const passage = take(request);
+    if (passage === undefined || !mayBeTimeout(request, timeoutEarlyInMillis)) return passage && tell(passage);
     passage.abandon();
-    return response;
+    return undefined;
   };
 
   const handedTo = (context: Context, method: 'keyFor' | 'release'): unknown => {
@@ -104,9 +110,10 @@ export function middyMiddleware<W extends (event: never, context: Context) => Pr
       const answered = await passage.start(() => current.run(passage, async () => guarded(request.event as never, request.context)));
       if (answered === undefined) {
         passages.set(request, passage);
-        watchEarlyAnswer(request, (early) => {
-          const standing = take(request);
-          return standing === undefined ? early : answerOf(standing, request, early);
+        watchEnds(request, {
+          answered: (early) => end(request, (standing) => standing.returned(early)) ?? early,
+          threw: (error) => void end(request, (standing) => standing.threw(error)),
+          timedOut: () => take(request)?.abandon(),
         });
       } else {
         await cleanUpPowertools(request);
@@ -114,17 +121,16 @@ export function middyMiddleware<W extends (event: never, context: Context) => Pr
       }
     },
     after: async (request) => {
-      const passage = take(request);
-      if (passage !== undefined) request.response = await answerOf(passage, request, request.response);
+      const answer = end(request, (passage) => passage.returned(request.response));
+      if (answer !== undefined) request.response = await answer;
     },
     onError: async (request) => {
+      // A response is there where a middleware after this one has made an answer of the error: then that is the work's end.
+      const outcome = end(request, (passage) => (request.response === undefined ? passage.threw(request.error) : passage.returned(request.response)));
       // Without one, it is an error from before the work or after its outcome: nothing may be undone.
-      const passage = take(request);
-      if (passage === undefined) return;
-      if (mayBeTimeout(request, timeoutEarlyInMillis)) return passage.abandon();
+      if (outcome === undefined) return;
       try {
-        // A response is there where a middleware after this one has made an answer of the error: then that is the work's end.
-        const answer = await (request.response === undefined ? passage.threw(request.error) : passage.returned(request.response));
+        const answer = await outcome;
         // Middy takes undefined for "nobody has handled the error"; it awaits what it returns.
         request.response = answer === undefined ? Promise.resolve() : answer;
       } catch (error) {

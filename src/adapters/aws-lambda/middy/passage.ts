@@ -25,6 +25,8 @@ export class Passage {
 
   constructor(event: unknown) {
     this.#event = event;
+    // A wrapper that has ended before its work awaits it no more.
+    this.#work.catch(() => {});
   }
 
   /** Calls the wrapper. undefined: the work may begin; else what the wrapper answered without it. */
