@@ -128,12 +128,36 @@ describe('sqliteStore, with many callers in one process', () => {
       ),
     );
     await new Promise((resolve) => setTimeout(resolve, 30));
+    const askedAtMs = performance.now();
     expect(await store.read('0')).toBeUndefined();
+    expect(performance.now() - askedAtMs).toBeLessThan(2_000);
     leaving.abort();
+    expect(await Promise.all([writing[0], writing[5]])).toEqual(['gone', 'gone']);
     other.exec('ROLLBACK');
     await Promise.all(writing);
     expect(served).toEqual([1, 2, 3, 4, 6, 7, 8, 9, 10, 11]);
     expect(await all(store)).toHaveLength(10);
+  });
+
+  it('only one of them asks for the lock: hundreds that ask would leave the process no time for anything else', async () => {
+    await stage.fresh();
+    const own = stage.connection();
+    const exec = own.exec.bind(own);
+    let asked = 0;
+    own.exec = (sql) => {
+      if (sql === 'BEGIN IMMEDIATE') asked += 1;
+      exec(sql);
+    };
+    const store = sqliteStore({ database: own });
+    const other = stage.connection();
+    other.exec('BEGIN IMMEDIATE');
+    const writing = Array.from({ length: 200 }, () => store.create(freshId(), sample()));
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    expect(asked).toBeGreaterThan(1);
+    expect(asked).toBeLessThan(200);
+    other.exec('ROLLBACK');
+    await Promise.all(writing);
+    expect(asked).toBeLessThan(600);
   });
 
   it('I8 all of them give up when the lock does not come, each within its time', async () => {
