@@ -24,7 +24,10 @@ import type { LeaseProvider } from '../core/ports.ts';
 export type Slot = number | Date | string;
 
 export interface SingletonOptions<I, C> {
-  /** Where the lease is kept: `blobLeases(...)`, `storeLeases(store)`, ... */
+  /**
+   * Where the lease is kept: `blobLeases(...)`, `storeLeases(store)`, ... Asked with `RERUNSAFE_DISABLED=1` as well: that switches off the guarding of
+   * keys alone, since a job is handed a fence, and a made-up one would be taken by no store. For local work give `storeLeases(memoryStore())`.
+   */
   readonly leases: LeaseProvider;
   /** The job, by a stable name: `reports/nightly`. Two functions with one name exclude each other. */
   readonly name: string;
