@@ -5,7 +5,7 @@
  */
 import { bounded, tryLimitMs, withinInvocation } from './bounded.ts';
 import { isRerunSafeError, storeUnavailable, writeUnknown } from './errors.ts';
-import type { LeaseOptions, TryAcquired } from './lease.ts';
+import type { Lease, LeaseOptions, NotAcquired } from './lease.ts';
 import { LiveLease } from './live-lease.ts';
 import type { LeaseProvider, System } from './ports.ts';
 import type { Owner } from './record.ts';
@@ -15,6 +15,12 @@ import { pauseBeforeMs } from './waits.ts';
 /** Answers that come later than the lease they grant are given back and asked for anew, at most so often. */
 const MOST_LATE_ANSWERS = 3;
 const GIVE_BACK_TRIES = 3;
+
+export interface AcquiredLease {
+  readonly kind: 'acquired';
+  readonly lease: Lease;
+  readonly lastSlot: number | undefined;
+}
 
 export class Acquisition {
   readonly #leases: LeaseProvider;
@@ -31,7 +37,7 @@ export class Acquisition {
     this.#system = system;
   }
 
-  async acquire(): Promise<TryAcquired> {
+  async acquire(): Promise<AcquiredLease | NotAcquired> {
     const { waitMs = 0, remainingMs, signal, onPassed } = this.#options;
     const startedAt = instant(this.#system.clock);
     let { slot } = this.#options;
@@ -46,7 +52,7 @@ export class Acquisition {
       }
       if (got.kind === 'acquired') {
         if (ownRemainingMs(sentAt, this.#leaseMs, this.#system.clock) > 0)
-          return { kind: 'acquired', lease: this.#lease(owner, got.token, sentAt, slot) };
+          return { kind: 'acquired', lease: this.#lease(owner, got.token, sentAt, slot), lastSlot: got.lastSlot };
         // While it may still stand, it is neither free nor somebody else's.
         if (!(await this.#giveBack(owner)))
           throw writeUnknown(`the lease on "${this.#name}", which came too late and could not be given back`, undefined);

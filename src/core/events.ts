@@ -47,8 +47,16 @@ export interface LeaseEvent {
   readonly slot?: number;
   /** Why it was skipped: `held`, `slot-done` or `slot-passed`. */
   readonly reason?: string;
+  /**
+   * With `acquired`, `skipped` and `released`: how long ago the last slot that is done was due, ms. For a dead-man alert: a job that hangs is skipped
+   * again and again, and this grows. Absent where no slot was ever done, and for Blob leases that are held (ask `read`).
+   */
+  readonly lastSuccessAgeMs?: number;
   readonly error?: unknown;
 }
+
+export const sinceSlot = (lastSlot: number | undefined, nowMs: number): { lastSuccessAgeMs?: number } =>
+  lastSlot === undefined ? {} : { lastSuccessAgeMs: Math.max(0, nowMs - lastSlot) };
 
 const runs = channel('rerunsafe:run');
 const leases = channel('rerunsafe:lease');

@@ -6,7 +6,7 @@
  * @module
  */
 import { Acquisition } from './acquisition.ts';
-import { tellLease } from './events.ts';
+import { sinceSlot, tellLease } from './events.ts';
 import { DEFAULT_LEASE_MS, MAX_WAIT_MS } from './guard.ts';
 import { checkOptions, has, invalidOptions, isFunction, isInteger, isName, isOneOf, type Rules } from './options.ts';
 import type { Fence, LeaseProvider, System } from './ports.ts';
@@ -61,7 +61,7 @@ export interface Lease extends AsyncDisposable {
 }
 
 export type NotAcquired =
-  | { readonly kind: 'held'; readonly retryAfterMs?: number; readonly label?: string }
+  | { readonly kind: 'held'; readonly retryAfterMs?: number; readonly label?: string; readonly lastSlot?: number }
   | { readonly kind: 'slot-done' }
   | { readonly kind: 'slot-passed'; readonly lastSlot: number };
 export type TryAcquired = { readonly kind: 'acquired'; readonly lease: Lease } | NotAcquired;
@@ -90,8 +90,14 @@ async function acquire(what: string, leases: LeaseProvider, name: string, option
     throw invalidOptions(what, [`leaseMs must be from ${minLeaseMs} to ${maxLeaseMs} for ${leases.name}`]);
   }
   const got = await new Acquisition(leases, name, leaseMs, options, system).acquire();
-  if (got.kind === 'acquired') tellLease({ event: 'acquired', name, provider: leases.name, token: got.lease.token, ...slotOf(options) });
-  else tellLease({ event: 'skipped', name, provider: leases.name, reason: got.kind, ...slotOf(options) });
+  const told = { name, provider: leases.name, ...slotOf(options) };
+  if (got.kind === 'acquired') {
+    const { lease, lastSlot } = got;
+    tellLease({ event: 'acquired', token: lease.token, ...told, ...sinceSlot(lastSlot, system.clock.wallMs()) });
+    return { kind: 'acquired', lease };
+  }
+  const lastSlot = got.kind === 'slot-done' ? options.slot : got.lastSlot;
+  tellLease({ event: 'skipped', reason: got.kind, ...told, ...sinceSlot(lastSlot, system.clock.wallMs()) });
   return got;
 }
 

@@ -5,7 +5,7 @@
  */
 import { bounded, withinInvocation } from './bounded.ts';
 import { isRerunSafeError, RerunSafeError } from './errors.ts';
-import { type LeaseEventName, tellLease } from './events.ts';
+import { type LeaseEventName, sinceSlot, tellLease } from './events.ts';
 import type { Lease, LeaseOptions } from './lease.ts';
 import { Lifetime } from './lifetime.ts';
 import type { Fence, LeaseProvider, System } from './ports.ts';
@@ -116,7 +116,7 @@ export class LiveLease implements Lease {
     const wasLost = this.#lifetime.lost;
     const result = await this.#serial.run(() => this.#sendRelease(slotDone));
     this.#lifetime.end();
-    this.#tell('released');
+    this.#tell('released', undefined, slotDone && result === 'released' ? sinceSlot(this.#slot, this.#system.clock.wallMs()) : {});
     return wasLost && result === 'released' ? 'lost' : result;
   }
 
@@ -141,7 +141,7 @@ export class LiveLease implements Lease {
     return new RerunSafeError('LEASE_LOST', `The lease on "${this.name}" was released.`);
   }
 
-  #tell(event: LeaseEventName, error?: unknown): void {
-    tellLease({ event, name: this.name, provider: this.#leases.name, token: this.token, ...(error === undefined ? {} : { error }) });
+  #tell(event: LeaseEventName, error?: unknown, more: { lastSuccessAgeMs?: number } = {}): void {
+    tellLease({ ...more, event, name: this.name, provider: this.#leases.name, token: this.token, ...(error === undefined ? {} : { error }) });
   }
 }

@@ -94,8 +94,9 @@ export interface RecordStore {
 }
 
 export type Acquired =
-  | { readonly kind: 'acquired'; readonly token: number }
-  | { readonly kind: 'held'; readonly retryAfterMs?: number; readonly label?: string }
+  /** `lastSlot`: the last one that is done, epoch ms; absent where none is, or where to know it would cost another request. */
+  | { readonly kind: 'acquired'; readonly token: number; readonly lastSlot?: number }
+  | { readonly kind: 'held'; readonly retryAfterMs?: number; readonly label?: string; readonly lastSlot?: number }
   | { readonly kind: 'slot-done' }
   | { readonly kind: 'slot-passed'; readonly lastSlot: number };
 

@@ -157,7 +157,10 @@ let warned = false;
 /** `RERUNSAFE_DISABLED=1`: for local work only, and never quietly. */
 function switchedOff(): boolean {
   if (process.env.RERUNSAFE_DISABLED !== '1') return false;
-  if (!warned) process.emitWarning('RERUNSAFE_DISABLED=1: nothing is guarded; every call runs the work.', { code: 'RERUNSAFE_DISABLED' });
+  if (!warned)
+    process.emitWarning('RERUNSAFE_DISABLED=1: no key is guarded; every call runs the work. Leases are taken all the same.', {
+      code: 'RERUNSAFE_DISABLED',
+    });
   warned = true;
   return true;
 }

@@ -25,10 +25,14 @@ export function decideAcquire(standing: Stored | undefined, request: AcquireRequ
   const { record, ageMs } = standing;
   const leftMs = record.leaseMs === 0 ? 0 : record.leaseMs + uncertaintyMs - ageMs;
   const lapsed = isLapsed(record, ageMs, uncertaintyMs);
-  if (record.state === 'running' && !lapsed && record.owner === request.owner) return { kind: 'acquired', token: record.token };
+  if (record.state === 'running' && !lapsed && record.owner === request.owner)
+    return { kind: 'acquired', token: record.token, ...lastSlotOf(record) };
   // Asked only of a free row: while somebody holds it, the slot may be getting done.
   const taken = record.state === 'running' ? !lapsed : leftMs > 0;
-  if (taken) return { kind: 'held', retryAfterMs: Math.max(1, Math.ceil(leftMs)), ...(record.holder === undefined ? {} : { label: record.holder }) };
+  if (taken) {
+    const label = record.holder === undefined ? {} : { label: record.holder };
+    return { kind: 'held', retryAfterMs: Math.max(1, Math.ceil(leftMs)), ...label, ...lastSlotOf(record) };
+  }
   if (slot !== undefined && record.slot !== undefined) {
     if (record.slot === slot) return { kind: 'slot-done' };
     if (record.slot > slot) return { kind: 'slot-passed', lastSlot: record.slot };
@@ -70,7 +74,7 @@ class StoreLeases implements Required<LeaseProvider> {
       if (result.ok) {
         const token = result.token ?? record.token;
         this.#remember({ record: { ...record, token, writtenAtMs: 0 }, version: result.version, ageMs: 0 });
-        return { kind: 'acquired', token };
+        return { kind: 'acquired', token, ...lastSlotOf(record) };
       }
       standing = conflictOf(result);
     }
@@ -111,7 +115,7 @@ class StoreLeases implements Required<LeaseProvider> {
       token: record.token,
       ...(held ? { owner: record.owner, remainingMs: Math.max(0, record.leaseMs - ageMs) } : {}),
       ...(record.holder === undefined ? {} : { label: record.holder }),
-      ...(record.slot === undefined ? {} : { lastSlot: record.slot }),
+      ...lastSlotOf(record),
     };
   }
 
@@ -186,6 +190,7 @@ class StoreLeases implements Required<LeaseProvider> {
   }
 }
 
+const lastSlotOf = ({ slot }: RecordToWrite): { lastSlot?: number } => (slot === undefined ? {} : { lastSlot: slot });
 const idOf = (name: string) => recordId(LEASE_OPERATION, [], [name]);
 const tooBusy = (name: string) => storeUnavailable(`the lease "${name}" changed under each of ${MOST_ROUNDS} tries`, undefined);
 

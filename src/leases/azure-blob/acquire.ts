@@ -71,11 +71,11 @@ async function claimToken(
   signal: AbortSignal | undefined,
 ): Promise<Acquired> {
   const { owner, seconds, label, slot } = wanted;
-  const give = (token: number, etag: string): Acquired => {
+  const give = (token: number, etag: string, lastSlot: number | undefined): Acquired => {
     // The service's lease began after `sentAt`, so this is early at worst. Beyond it another may be at work already.
     if (elapsedMs(sentAt, realSystem.clock) >= seconds * 1000) throw ended(undefined);
     grants.set(owner, { token, etag, seconds, sentAt });
-    return { kind: 'acquired', token };
+    return { kind: 'acquired', token, ...(lastSlot === undefined ? {} : { lastSlot }) };
   };
   let doubts = 0;
   for (let seedReads = 0; ; ) {
@@ -92,10 +92,15 @@ async function claimToken(
     }
     if (holdUntilMs !== undefined && serviceMs < holdUntilMs) {
       seen.etag = etag;
-      return { kind: 'held', retryAfterMs: holdUntilMs - serviceMs, ...(standing.label === undefined ? {} : { label: standing.label }) };
+      return {
+        kind: 'held',
+        retryAfterMs: holdUntilMs - serviceMs,
+        ...(standing.label === undefined ? {} : { label: standing.label }),
+        ...(lastSlot === undefined ? {} : { lastSlot }),
+      };
     }
     // Our own token: this is the same acquisition again, or the answer to the write below was lost. No second one.
-    if (standing.holder === owner && standing.token !== undefined) return give(standing.token, etag);
+    if (standing.holder === owner && standing.token !== undefined) return give(standing.token, etag, lastSlot);
 
     const token = nextToken(standing.token, serviceMs, read.value.lastModifiedMs);
     if (token === undefined) {
@@ -108,7 +113,7 @@ async function claimToken(
     }
     const next = { token, holder: owner, label, leaseSeconds: seconds, lastSlot };
     const written = await blob.setMetadata(composeMetadata(metadata, next), { leaseId: owner, ifMatch: etag });
-    if (written.ok) return give(token, written.value);
+    if (written.ok) return give(token, written.value, lastSlot);
     if (written.kind === 'not-holder' || written.kind === 'no-blob') throw ended(written);
     // 'changed' can be our own first copy, sent again inside the SDK. Only what stands there can tell.
     const mayStand = written.kind === 'changed' || written.kind === 'unknown' || written.kind === 'unavailable';

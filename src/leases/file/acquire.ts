@@ -12,7 +12,7 @@ import { type LockedFile, lockFile } from './locked-file.ts';
 import { look, recordIn } from './look.ts';
 import { syncDirectory } from './open.ts';
 import type { Place } from './place.ts';
-import { claimed, decideAcquire, heldAnswer, heldForMs, isLeaseRecord } from './record.ts';
+import { claimed, decideAcquire, heldAnswer, heldForMs, isLeaseRecord, type LeaseRecord } from './record.ts';
 
 export interface Wanted {
   readonly name: string;
@@ -34,7 +34,10 @@ export async function acquire(place: Place, holds: Holds, key: string, path: str
   const since = instant(realSystem.clock);
   const hold = holds.get(key);
   if (hold !== undefined) {
-    if (!hold.over && (await hold.file.isAt())) return { kind: 'acquired', token: hold.token };
+    if (!hold.over && (await hold.file.isAt())) {
+      const record = recordIn(await hold.file.read(), path);
+      return { kind: 'acquired', token: hold.token, ...lastSlotOf(record) };
+    }
     await hold.end();
   }
   for (let round = 0; round < MOST_ROUNDS; round += 1) {
@@ -66,8 +69,10 @@ async function claim({ stamp, directory }: Place, file: LockedFile, wanted: Want
   await file.write(claimed(standing, wanted, decision.token, stamp()));
   // Its maker may have been killed before the name itself was safe.
   if (contents.kind === 'empty') await syncDirectory(directory);
-  return { kind: 'acquired', token: decision.token };
+  return { kind: 'acquired', token: decision.token, ...lastSlotOf(standing) };
 }
+
+const lastSlotOf = (record: LeaseRecord | undefined): { lastSlot?: number } => (record?.lastSlot === undefined ? {} : { lastSlot: record.lastSlot });
 
 /** Nobody is told that they have it after their own deadline, or after they have gone. The lock goes; the number that was used up is no loss. */
 function refuseLate(leaseMs: number, since: Instant, signal: AbortSignal | undefined): void {

@@ -57,10 +57,11 @@ export function decideAcquire(standing: LeaseRecord | undefined, { slot }: { rea
 }
 
 /** An overdue holder gives no hint: it is stopped, and nobody knows for how long. */
-export const heldAnswer = ({ label }: Pick<LeaseRecord, 'label'>, forMs: number): Extract<Acquired, { kind: 'held' }> => ({
+export const heldAnswer = ({ label, lastSlot }: Pick<LeaseRecord, 'label' | 'lastSlot'>, forMs: number): Extract<Acquired, { kind: 'held' }> => ({
   kind: 'held',
   ...(forMs > 0 ? { retryAfterMs: forMs } : {}),
   ...(label === undefined ? {} : { label }),
+  ...(lastSlot === undefined ? {} : { lastSlot }),
 });
 
 export const claimed = (

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { acquired, ask, assertHeld, freshName, hold, type LeaseCase, type LeaseCaseSubject, untilAcquired } from './subject.ts';
+import { acquired, ask, assertHeld, freshName, freshOwner, hold, type LeaseCase, type LeaseCaseSubject, untilAcquired } from './subject.ts';
 
 const SLOT = 1_767_225_600_000;
 const HOUR_MS = 3_600_000;
@@ -38,6 +38,19 @@ export const slots: readonly LeaseCase[] = [
       assert.equal((await subject.leases.read(name))?.held, false);
       await finish(subject, name, SLOT + HOUR_MS);
       assert.equal((await subject.leases.read(name))?.lastSlot, SLOT + HOUR_MS);
+    },
+  },
+  {
+    title: 'whoever acquires is told the last slot that is done, for alerts on jobs that no longer succeed',
+    async run(subject) {
+      const [name, owner] = [freshName(), freshOwner()];
+      const ofFirst = await ask(subject, name, { owner, slot: SLOT });
+      const token = acquired(ofFirst);
+      assert.equal('lastSlot' in ofFirst, false);
+      await subject.leases.release(name, { owner, token, slotDone: SLOT });
+      const ofNext = await ask(subject, name, { slot: SLOT + HOUR_MS });
+      acquired(ofNext);
+      assert.equal('lastSlot' in ofNext && ofNext.lastSlot, SLOT);
     },
   },
   {

@@ -238,3 +238,38 @@ describe('withLease', () => {
     expect(await acquire()).toMatchObject({ kind: 'acquired' });
   });
 });
+
+describe('the age of the last success', () => {
+  it('is told with each run of a scheduled job, also with those that are skipped because one hangs', async () => {
+    const clock = virtualClock();
+    const leases = storeLeases(memoryStore({ clock }));
+    const hour = 3_600_000;
+    const events: Pick<LeaseEvent, 'event' | 'reason' | 'lastSuccessAgeMs'>[] = [];
+    const listen = (message: unknown): void => {
+      const { event, reason, lastSuccessAgeMs } = message as LeaseEvent;
+      if (event !== 'renewed')
+        events.push(Object.fromEntries(Object.entries({ event, reason, lastSuccessAgeMs }).filter(([, value]) => value !== undefined)) as never);
+    };
+    subscribe('rerunsafe:lease', listen);
+    try {
+      const first = clock.clock.wallMs();
+      const run = (slot: number, work: () => unknown = () => {}) => withLease(leases, 'nightly', { slot, leaseMs: hour, renew: 'none' }, work, clock);
+      await run(first);
+      await clock.advance(hour);
+      await run(first);
+      const hanging = tryAcquire(leases, 'nightly', { slot: first + hour, leaseMs: 4 * hour, renew: 'none' }, clock);
+      await hanging;
+      await clock.advance(hour);
+      await run(first + 2 * hour);
+      expect(events).toEqual([
+        { event: 'acquired' },
+        { event: 'released', lastSuccessAgeMs: 0 },
+        { event: 'skipped', reason: 'slot-done', lastSuccessAgeMs: hour },
+        { event: 'acquired', lastSuccessAgeMs: hour },
+        { event: 'skipped', reason: 'held', lastSuccessAgeMs: 2 * hour },
+      ]);
+    } finally {
+      unsubscribe('rerunsafe:lease', listen);
+    }
+  });
+});
