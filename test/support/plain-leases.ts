@@ -70,7 +70,7 @@ export function plainLeases(nowMs: () => number, mistake?: Mistake): LeaseProvid
       }
       const lastSlot = is('a slot is done as soon as it is taken') ? (slot ?? row.lastSlot) : row.lastSlot;
       rows.set(keyOf(name), { owner, label, token: row.token + 1, untilMs: nowMs() + leaseMs, heldBackUntilMs: 0, lastSlot });
-      return { kind: 'acquired', token: row.token + 1 };
+      return { kind: 'acquired', token: row.token + 1, ...(row.lastSlot === undefined ? {} : { lastSlot: row.lastSlot }) };
     },
     async renew(name, { leaseMs, ...holder }) {
       const row = rowOf(name);
