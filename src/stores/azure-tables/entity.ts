@@ -83,7 +83,8 @@ function fromChunks(entity: Readonly<Record<string, unknown>>): string | undefin
   return chunks.length === 0 ? undefined : Buffer.concat(chunks).toString('utf8');
 }
 
-function timestampMs(entity: Readonly<Record<string, unknown>>): number {
+/** When the service wrote the row, epoch ms. */
+export function timestampMs(entity: Readonly<Record<string, unknown>>): number {
   const stamp = entity.timestamp;
   const ms = stamp instanceof Date ? stamp.getTime() : Date.parse(String(stamp));
   if (Number.isNaN(ms)) throw storeMisconfigured('a row has no Timestamp.');

@@ -4,4 +4,5 @@
  * @module
  */
 export { type FencedOptions, type FencedWritten, fencedClaim, fencedDelete, fencedUpsert, isFencedDeletion } from './fenced.ts';
+export { type FencedTransactionOptions, fencedTransaction, fencePartition } from './fenced-transaction.ts';
 export { type TableStoreOptions, tableStore } from './store.ts';

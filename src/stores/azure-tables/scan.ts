@@ -6,7 +6,8 @@
 import { storeUnavailable } from '../../core/errors.ts';
 import { type Listed, type ListQuery, PURGE_MIN_AGE_MS, type PurgeQuery, type RecordStore } from '../../core/ports.ts';
 import { purgeListed, unlessTooNew } from '../../core/purge.ts';
-import { etagOf, fromEntity, PARTITION_END, PARTITION_PREFIX } from './entity.ts';
+import { etagOf, fromEntity, PARTITION_END, PARTITION_PREFIX, timestampMs } from './entity.ts';
+import { isMarks } from './fence-rows.ts';
 import type { Refusal } from './map-error.ts';
 import type { Answer, Request } from './request.ts';
 
@@ -14,6 +15,12 @@ type Entity = Record<string, unknown>;
 interface Page {
   readonly entities: readonly Entity[];
   readonly next: string | undefined;
+}
+interface Found {
+  readonly records: readonly Entity[];
+  /** Of fenced transactions. */
+  readonly marks: readonly Entity[];
+  readonly dateMs: number;
 }
 
 export interface Table {
@@ -25,7 +32,7 @@ export interface Table {
 
 export async function* list(table: Table, query: ListQuery): AsyncGenerator<Listed> {
   for await (const page of pages(table, query)) {
-    for (const entity of page.entities) {
+    for (const entity of page.records) {
       const found = toListed(entity, page.dateMs);
       if (query.olderThanMs === undefined || found.ageMs > query.olderThanMs) yield found;
     }
@@ -37,9 +44,17 @@ export function purge(table: Table, query: PurgeQuery): Promise<{ removed: numbe
 }
 
 async function* purgeable(table: Table, { operation }: PurgeQuery): AsyncGenerator<Listed> {
-  for await (const { entities, dateMs } of pages(table, { ...(operation !== undefined && { operation }), olderThanMs: PURGE_MIN_AGE_MS })) {
-    for (const entity of entities) yield* unlessTooNew(() => toListed(entity, dateMs));
+  for await (const { records, marks, dateMs } of pages(table, { ...(operation !== undefined && { operation }), olderThanMs: PURGE_MIN_AGE_MS })) {
+    for (const entity of records) yield* unlessTooNew(() => toListed(entity, dateMs));
+    for (const entity of marks) if (dateMs - timestampMs(entity) > PURGE_MIN_AGE_MS) await removeMarks(table, entity);
   }
+}
+
+/** Looked for only while their call is under way. */
+async function removeMarks({ request }: Table, entity: Entity): Promise<void> {
+  const { partitionKey, rowKey } = entity as { partitionKey: string; rowKey: string };
+  // Refused: a transaction has just landed, and left its own.
+  await request('remove marks', 'write', (client, sdk) => client.deleteEntity(partitionKey, rowKey, { ...sdk, etag: etagOf(entity) }));
 }
 
 const toListed = (entity: Entity, dateMs: number): Listed => {
@@ -48,7 +63,7 @@ const toListed = (entity: Entity, dateMs: number): Listed => {
 };
 
 /** Page by page and not by the SDK's own iterator: its one abort signal would bound the whole listing. */
-async function* pages(table: Table, query: ListQuery): AsyncGenerator<{ entities: readonly Entity[]; dateMs: number }> {
+async function* pages(table: Table, query: ListQuery): AsyncGenerator<Found> {
   const { odata } = await import('@azure/data-tables');
   const filter = filterFor(odata, query, table.nowMs() + table.uncertaintyMs);
   let next: string | undefined;
@@ -64,8 +79,13 @@ async function* pages(table: Table, query: ListQuery): AsyncGenerator<{ entities
     });
     if (answer.refused !== undefined) throw storeUnavailable('list records', answer.cause);
     next = answer.value.next;
-    // Business rows may share a partition with the record they were committed with.
-    yield { entities: answer.value.entities.filter((entity) => entity.schema !== undefined && entity.revision !== undefined), dateMs: answer.dateMs };
+    const { entities } = answer.value;
+    yield {
+      // Business rows may share a partition with the record they were committed with.
+      records: entities.filter((entity) => entity.schema !== undefined && entity.revision !== undefined),
+      marks: entities.filter(isMarks),
+      dateMs: answer.dateMs,
+    };
   } while (next !== undefined);
 }
 

@@ -24,6 +24,7 @@ export {
   fencedUpdate,
   isFencedDeletion,
 } from './fenced.ts';
+export { type FencedTransactionOptions, fencedTransaction } from './fenced-transaction.ts';
 export type { PowertoolsFirstOptions } from './powertools-first.ts';
 export {
   type PowertoolsReadOptions,

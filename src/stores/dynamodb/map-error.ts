@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { CancellationReason, TransactionCanceledException } from '@aws-sdk/client-dynamodb';
 import { type RerunSafeError, storeMisconfigured, storeUnavailable, writeUnknown } from '../../core/errors.ts';
 
 interface Failure {
@@ -37,6 +38,13 @@ const messageOf = (error: unknown): string => String(failure(error).message ?? e
 const statusOf = (error: unknown): number | undefined => failure(error).$metadata?.httpStatusCode;
 
 export const isConditionFailed = (error: unknown): boolean => nameOf(error) === 'ConditionalCheckFailedException';
+
+export const isValidation = (error: unknown): boolean => nameOf(error) === 'ValidationException';
+export const isTransactionInProgress = (error: unknown): boolean => nameOf(error) === 'TransactionInProgressException';
+
+/** Why a transaction was cancelled, one reason for each of its items; undefined for any other failure. */
+export const cancellationOf = (error: unknown): readonly CancellationReason[] | undefined =>
+  nameOf(error) === 'TransactionCanceledException' ? ((error as TransactionCanceledException).CancellationReasons ?? []) : undefined;
 
 /** Both of the service's wordings (put, update). */
 export const isItemTooLarge = (error: unknown): boolean =>

@@ -1,0 +1,138 @@
+/**
+ * Submitting a transaction that is bound to the row of a lease or record: again when that only changed under its holder's hands, and looked up when
+ * the answer was lost.
+ *
+ * @module
+ */
+import type { TableClient, TableTransactionResponse, TransactionAction } from '@azure/data-tables';
+import { isRerunSafeError, RerunSafeError, storeUnavailable, writeUnknown } from '../../core/errors.ts';
+import { type Fence, PURGE_MIN_AGE_MS } from '../../core/ports.ts';
+import type { Keys } from './entity.ts';
+import { areComplete, checkActions, look, newMark, type Seen, type Standing } from './fence-rows.ts';
+import type { Refusal } from './map-error.ts';
+import type { Request } from './request.ts';
+
+/** Each lost race means that somebody else's write went through; so many in a row have other reasons. */
+const ROUNDS = 20;
+/** So many sends without an answer: the network will not mend within this call. */
+const DOUBTS = 3;
+/** Marks older than an hour may have been removed: a process that was stopped for so long cannot tell any more. */
+const MARKS_KEPT_MS = PURGE_MIN_AGE_MS / 2;
+
+export interface Call {
+  readonly request: Request;
+  readonly fence: Fence;
+  readonly row: Keys;
+  readonly actions: readonly TransactionAction[];
+  readonly uncertaintyMs: number;
+  readonly signal?: AbortSignal;
+}
+
+/** What was sent last, over which state of the row. */
+interface Sent {
+  readonly etag: string;
+  readonly refusal: Refusal | undefined;
+}
+
+/** @returns undefined where it has landed but the answer was lost. */
+export async function submitFenced(call: Call): Promise<TableTransactionResponse | undefined> {
+  const mark = newMark();
+  const begunAtMs = Date.now();
+  let before: Seen | undefined;
+  let sent: Sent | undefined;
+  /** Sends whose effect is not known yet. */
+  let doubt: unknown;
+  let doubts = 0;
+  for (let round = 1; round <= ROUNDS; round++) {
+    const seen = await lookAgain(call, doubt);
+    before ??= seen;
+    if (seen.landed.includes(mark)) return undefined;
+    if (doubt !== undefined && !(areComplete(seen.landed, before.landed) && Date.now() - begunAtMs < MARKS_KEPT_MS)) throw doubt;
+    if (sent !== undefined) {
+      const { etag, refusal } = sent;
+      if (seen.standing?.etag !== etag) {
+        // What was bound to the row as it was can land no more.
+        doubt = undefined;
+      } else if (refusal !== undefined) {
+        // The row is as it was, so it was not its condition that failed.
+        throw refusal.cause;
+      }
+    }
+    const standing = ours(call.fence, seen.standing);
+    if (doubts === DOUBTS) throw doubt ?? storeUnavailable('a fenced transaction got no answer', undefined);
+    const checks = checkActions(call.row, standing, call.uncertaintyMs, [mark, ...seen.landed]);
+    const result = await send(call, [...call.actions, ...checks], doubt);
+    if ('landed' in result) return result.landed;
+    if (result.doubt !== undefined) {
+      doubt = result.doubt;
+      doubts += 1;
+    }
+    sent = { etag: standing.etag, refusal: result.refusal };
+  }
+  throw doubt ?? storeUnavailable(`the row of ${call.fence.id} was changed by others ${ROUNDS} times in a row`, undefined);
+}
+
+type Result = { readonly landed: TableTransactionResponse } | { readonly refusal: Refusal | undefined; readonly doubt: unknown };
+
+async function send({ request, actions, signal }: Call, all: TransactionAction[], doubt: unknown): Promise<Result> {
+  try {
+    const answer = await request('fenced transaction', 'write', (table, sdk) => table.submitTransaction(all, sdk), signal);
+    if (answer.refused === 'too-large') throw new OfTheActions(answer.cause);
+    if (answer.refused !== undefined) return { refusal: answer, doubt: answer.doubt ? writeUnknown('fenced transaction', answer.cause) : undefined };
+    const { subResponses } = answer.value;
+    // The SDK takes any 2xx for success, whatever is in it.
+    if (subResponses.length !== all.length) return inDoubt(writeUnknown('fenced transaction: the answer does not say what became of it', undefined));
+    return { landed: { ...answer.value, subResponses: subResponses.slice(0, actions.length) } };
+  } catch (error) {
+    if (error instanceof OfTheActions) throw error.cause;
+    if (isRerunSafeError(error, 'WRITE_UNKNOWN')) return inDoubt(error);
+    if (doubt !== undefined) throw doubt;
+    // The row could be read, so this is about what was asked for: a property's name, a row that comes twice.
+    if (isRerunSafeError(error, 'STORE_MISCONFIGURED') && (error.cause as { statusCode?: unknown } | undefined)?.statusCode === 400)
+      throw error.cause;
+    throw error;
+  }
+}
+
+const inDoubt = (doubt: unknown): Result => ({ refusal: undefined, doubt });
+
+/** Apart from failures around it. */
+class OfTheActions extends Error {
+  constructor(cause: unknown) {
+    super('', { cause });
+  }
+}
+
+async function lookAgain({ request, row, signal }: Call, doubt: unknown): Promise<Seen> {
+  try {
+    return await look(request, row, signal);
+  } catch (error) {
+    if (doubt !== undefined) throw writeUnknown('a fenced transaction could not be looked up', error);
+    throw error;
+  }
+}
+
+function ours({ id, owner, token }: Fence, standing: Standing | undefined): Standing {
+  if (standing?.record.owner === owner && standing.record.token === token) return standing;
+  const storedToken = standing?.record.token;
+  const why = storedToken === undefined ? 'there is no such row in this table' : `token ${storedToken} stands there`;
+  throw new RerunSafeError('STALE_TOKEN', `Somebody else has taken ${id} (${why}, ours is ${token}). Nothing was written.`, {
+    facts: { id, token, storedToken },
+  });
+}
+
+const lines = new WeakMap<TableClient, Map<string, Promise<unknown>>>();
+
+/** Each transaction changes the row that the others of the same holder are bound to: at once they would only be in each other's way. */
+export async function inLine<T>(client: TableClient, place: string, task: () => Promise<T>): Promise<T> {
+  const line = lines.get(client) ?? new Map<string, Promise<unknown>>();
+  lines.set(client, line);
+  const turn = (line.get(place) ?? Promise.resolve()).then(task);
+  const over = turn.catch(() => {});
+  line.set(place, over);
+  try {
+    return await turn;
+  } finally {
+    if (line.get(place) === over) line.delete(place);
+  }
+}
