@@ -33,6 +33,7 @@ const mistakes: Record<Mistake, string> = {
   'a released lease may be renewed': 'a released lease cannot be renewed',
   'leases never run out': 'I10 a lease whose holder died',
   'leases run out early': 'I10 a lease whose holder died',
+  'the length of who asks counts': 'I6 how long a lease runs',
   'names are cut': 'names are independent',
   'names are folded': 'names are independent',
   'looks first and takes later': 'I6 of 4 callers at once one acquires',

@@ -6,15 +6,13 @@
 import { type ChildProcess, execFile, fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { appendFileSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
-import { setTimeout as pause } from 'node:timers/promises';
 import { serve } from '../../scripts/demo/calls.ts';
 import { gate } from '../../scripts/support/gate.ts';
 import { isRerunSafeError } from '../../src/core/errors.ts';
 import { withLease } from '../../src/core/lease.ts';
 import { fencedClaimFile, fencedWriteFile, fileLeases } from '../../src/leases/file/index.ts';
 import type { FileLeasesOptions } from '../../src/leases/file/options.ts';
-import { type Found, hostMs, type Noted, type Turns } from './file-leases-task.ts';
+import type { Found } from './file-leases-task.ts';
 
 const leases = fileLeases(JSON.parse(process.env.LEASES ?? '{}') as FileLeasesOptions);
 let wake = (): void => {};
@@ -27,57 +25,6 @@ const seen = async (body: () => unknown): Promise<string> => {
     return codeOf(error);
   }
 };
-
-async function turns({ name, count, leaseMs, lateEvery, counter, history }: Turns): Promise<number> {
-  const note = (line: Noted): void => appendFileSync(history, `${JSON.stringify(line)}\n`);
-  for (let turn = 1; turn <= count; turn += 1) {
-    const late = lateEvery > 0 && turn % lateEvery === 0;
-    await one(late);
-  }
-  return count;
-
-  async function one(late: boolean): Promise<void> {
-    for (;;) {
-      const owner = crypto.randomUUID();
-      const sentAtMs = hostMs();
-      const got = await leases.acquire(name, { owner, leaseMs }).catch((error: unknown) => {
-        // Stopped while it was acquiring, until its lease was over: nothing was handed out.
-        if (isRerunSafeError(error, 'STORE_UNAVAILABLE')) return undefined;
-        throw error;
-      });
-      if (got?.kind !== 'acquired') {
-        await pause(1 + Math.random() * 10);
-        continue;
-      }
-      const { token } = got;
-      const facts = { pid: process.pid, token };
-      const fence = { id: name, owner, token };
-      note({ ...facts, what: 'in', atMs: hostMs(), untilMs: sentAtMs + leaseMs });
-      try {
-        const { data } = await fencedClaimFile(counter, fence);
-        const n = data === undefined ? 0 : (JSON.parse(data.toString()) as { n: number }).n;
-        if (late) await successorWrote(token);
-        await fencedWriteFile(counter, fence, JSON.stringify({ n: n + 1, token }));
-        note(late ? { ...facts, what: 'landed late', atMs: hostMs() } : { ...facts, what: 'wrote', n: n + 1, atMs: hostMs() });
-      } catch (error) {
-        if (!isRerunSafeError(error, 'STALE_TOKEN')) throw error;
-        note({ ...facts, what: 'refused', atMs: hostMs() });
-      }
-      note({ ...facts, what: 'out', atMs: hostMs() });
-      await leases.release(name, { owner, token });
-      return;
-    }
-  }
-
-  /** Reads as anybody may, without a fence. */
-  async function successorWrote(token: number): Promise<void> {
-    for (const endsAtMs = hostMs() + 20_000; hostMs() < endsAtMs; await pause(5)) {
-      const text = await readFile(counter, 'utf8').catch(() => '{"token":0}');
-      if ((JSON.parse(text) as { token: number }).token > token) return;
-    }
-    throw new Error('nobody followed');
-  }
-}
 
 /** In each way that a program starts another. They say nothing and stay. */
 async function children(): Promise<number[]> {
@@ -108,10 +55,9 @@ serve({
   break: ({ name }: { name: string }) => leases.break(name),
   read: ({ name }: { name: string }) => leases.read(name),
   children,
-  turns,
   async reads({ name, ms }: { name: string; ms: number }) {
     let looks = 0;
-    for (const endsAtMs = hostMs() + ms; hostMs() < endsAtMs; looks += 1) await leases.read(name);
+    for (const endsAtMs = performance.now() + ms; performance.now() < endsAtMs; looks += 1) await leases.read(name);
     return looks;
   },
   /** Acquires and releases with a mark, as fast as it goes, until it is killed. */

@@ -1,5 +1,5 @@
 /**
- * Azurite as a child process: blobs, queues and tables on loopback, in memory, on free ports.
+ * Azurite as a child process: blobs, queues and tables on loopback, on free ports; in memory, or in a folder, where they outlive it.
  *
  * @module
  */
@@ -27,19 +27,22 @@ const ACCOUNT_NAME = 'devstoreaccount1';
 const ACCOUNT_KEY = 'Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==';
 const ALL: readonly AzuriteService[] = ['blob', 'queue', 'table'];
 const START_LIMIT_MS = 60_000;
+const SAVE_LIMIT_MS = 20_000;
 
 /** A parent that was killed outright runs no exit handler, but its end of the pipe closes: the child leaves by itself. */
 const LEAVE_WITH_PARENT =
   "data:text/javascript,const leave=()=>process.exit(0);process.stdin.on('end',leave).on('close',leave).on('error',leave).resume()";
 
 /**
- * Starts Azurite and waits until the services that are asked for listen (default: all three).
+ * Starts Azurite and waits until the services that are asked for listen (default: all three). `folder`: what is there is served again, and what `stop`
+ * finds is kept there.
  *
  * @example const azurite = await startAzurite({ services: ['table'] });
  */
-export async function startAzurite(options: { services?: AzuriteService[] } = {}): Promise<Azurite> {
-  const services = options.services ?? ALL;
-  const child = spawn(process.execPath, ['--import', LEAVE_WITH_PARENT, script(), ...FLAGS], { stdio: ['pipe', 'pipe', 'pipe'] });
+export async function startAzurite(options: { services?: AzuriteService[]; folder?: string } = {}): Promise<Azurite> {
+  const { services = ALL, folder } = options;
+  const kept = folder === undefined ? ['--inMemoryPersistence'] : ['--location', folder];
+  const child = spawn(process.execPath, ['--import', LEAVE_WITH_PARENT, script(), ...kept, ...FLAGS], { stdio: ['pipe', 'pipe', 'pipe'] });
   const killNow = () => child.kill('SIGKILL');
   process.once('exit', killNow);
   child.once('exit', () => process.removeListener('exit', killNow));
@@ -54,10 +57,10 @@ export async function startAzurite(options: { services?: AzuriteService[] } = {}
       queueUrl: url.queue ?? '',
       accountName: ACCOUNT_NAME,
       accountKey: ACCOUNT_KEY,
-      stop: () => stop(child),
+      stop: () => stop(child, folder !== undefined),
     };
   } catch (error) {
-    await stop(child);
+    await stop(child, false);
     throw error;
   }
 }
@@ -66,7 +69,6 @@ export async function startAzurite(options: { services?: AzuriteService[] } = {}
 const script = (): string => join(dirname(createRequire(import.meta.url).resolve('azurite/package.json')), 'dist/src/azurite.js');
 
 const FLAGS: readonly string[] = [
-  '--inMemoryPersistence',
   '--silent',
   '--disableTelemetry',
   '--skipApiVersionCheck',
@@ -112,10 +114,28 @@ function connectionString(url: Partial<Record<AzuriteService, string>>): string 
   return parts.map(([name, value]) => `${name}=${value}`).join(';');
 }
 
-/** Killed outright: asked politely it waits for connections that clients keep alive, and there is nothing on disk to save. */
-async function stop(child: ChildProcess): Promise<void> {
+/** Killed outright: asked politely it waits for connections that clients keep alive. Only what is in a folder has to be saved, and that takes politeness. */
+async function stop(child: ChildProcess, kept: boolean): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return;
   const exited = once(child, 'exit');
+  if (kept) await saved(child);
   child.kill('SIGKILL');
   await exited;
+}
+
+/** It says when a service is closed, and stays, since our end of the pipe is open. */
+function saved(child: ChildProcess): Promise<void> {
+  return new Promise((resolve) => {
+    let printed = '';
+    const limit = setTimeout(resolve, SAVE_LIMIT_MS);
+    const look = (chunk?: Buffer): void => {
+      printed += chunk?.toString() ?? '';
+      if (chunk !== undefined && [...printed.matchAll(/service successfully closed/g)].length < ALL.length) return;
+      clearTimeout(limit);
+      resolve();
+    };
+    child.stdout?.on('data', look);
+    child.once('exit', () => look());
+    child.kill('SIGTERM');
+  });
 }

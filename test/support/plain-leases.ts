@@ -5,6 +5,7 @@ interface Row {
   owner: string | undefined;
   label: string | undefined;
   token: number;
+  fromMs: number;
   untilMs: number;
   /** Nobody gets it before, although it was released. */
   heldBackUntilMs: number;
@@ -28,6 +29,7 @@ export type Mistake =
   | 'a released lease may be renewed'
   | 'leases never run out'
   | 'leases run out early'
+  | 'the length of who asks counts'
   | 'names are cut'
   | 'names are folded'
   | 'looks first and takes later'
@@ -52,8 +54,8 @@ export function plainLeases(nowMs: () => number, mistake?: Mistake): LeaseProvid
       if (options?.signal?.aborted === true && !is('a signal is not looked at')) {
         throw storeUnavailable('aborted before it was sent', options.signal.reason);
       }
-      const row = rowOf(name) ?? { owner: undefined, label: undefined, token: 0, untilMs: 0, heldBackUntilMs: 0, lastSlot: undefined };
-      const holds = isHeld(row);
+      const row = rowOf(name) ?? { owner: undefined, label: undefined, token: 0, fromMs: 0, untilMs: 0, heldBackUntilMs: 0, lastSlot: undefined };
+      const holds = isHeld(row) && !(is('the length of who asks counts') && nowMs() >= row.fromMs + leaseMs);
       if (is('looks first and takes later')) await Promise.resolve();
       if (holds && row.owner === owner && !is('the same owner is told held')) {
         if (is('the same owner gets a new token')) row.token += 1;
@@ -69,7 +71,7 @@ export function plainLeases(nowMs: () => number, mistake?: Mistake): LeaseProvid
         return asked === row.lastSlot ? { kind: 'slot-done' } : { kind: 'slot-passed', lastSlot: row.lastSlot };
       }
       const lastSlot = is('a slot is done as soon as it is taken') ? (slot ?? row.lastSlot) : row.lastSlot;
-      rows.set(keyOf(name), { owner, label, token: row.token + 1, untilMs: nowMs() + leaseMs, heldBackUntilMs: 0, lastSlot });
+      rows.set(keyOf(name), { owner, label, token: row.token + 1, fromMs: nowMs(), untilMs: nowMs() + leaseMs, heldBackUntilMs: 0, lastSlot });
       return { kind: 'acquired', token: row.token + 1, ...(row.lastSlot === undefined ? {} : { lastSlot: row.lastSlot }) };
     },
     async renew(name, { leaseMs, ...holder }) {

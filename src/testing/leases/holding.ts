@@ -72,7 +72,7 @@ export const holding: readonly LeaseCase[] = [
     },
   },
   {
-    title: 'I5 tokens only grow, over acquire and release, twelve times, faster than a clock ticks',
+    title: 'I5 tokens only grow, over acquire, refusal and release, twelve times, faster than a clock ticks',
     async run(subject) {
       const name = freshName();
       let last = 0;
@@ -80,6 +80,7 @@ export const holding: readonly LeaseCase[] = [
         const holder = await hold(subject, name);
         assert.ok(holder.token > last, `token ${holder.token} after ${last}`);
         last = holder.token;
+        if (round % 2 === 0) await assertHeld(subject, name);
         assert.equal(await subject.leases.release(name, holder), 'released');
       }
     },

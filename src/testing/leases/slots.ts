@@ -112,4 +112,15 @@ export const slots: readonly LeaseCase[] = [
       assert.equal((await subject.leases.read(name))?.lastSlot, SLOT);
     },
   },
+  {
+    title: 'the minimum hold is kept after renewals too',
+    async run(subject) {
+      const { leases, leaseMs, longMs } = subject;
+      const name = freshName();
+      const holder = await hold(subject, name, { leaseMs });
+      for (let round = 0; round < 3; round += 1) assert.equal(await leases.renew(name, { ...holder, leaseMs }), 'renewed');
+      assert.equal(await leases.release(name, { ...holder, holdMs: longMs }), 'released');
+      await assertHeld(subject, name);
+    },
+  },
 ];

@@ -38,7 +38,7 @@ export function held(result: Acquired, longestMs: number): void {
 }
 
 /** One more than the long lease is still a hint that somebody may follow: providers add what clocks may differ by. */
-const SLACK_MS = 10_000;
+export const SLACK_MS = 10_000;
 
 /** Asks on behalf of somebody new. */
 export const ask = ({ leases, longMs }: LeaseCaseSubject, name: string, changes: Partial<AcquireRequest> = {}): Promise<Acquired> =>
