@@ -30,7 +30,7 @@ export function notedPage(path: string): NotedPage {
 
 /** What a note names: each title, and whether its file has it. */
 export function namedTests({ said }: Note): { readonly title: string; readonly isThere: boolean }[] {
-  return [...said.matchAll(/`(test\/[^`]+)`((?:,? “[^”]+”)+)/g)].flatMap(([, file = '', titles = '']) => {
+  return [...said.matchAll(/`((?:test|src\/testing)\/[^`]+)`((?:,? “[^”]+”)+)/g)].flatMap(([, file = '', titles = '']) => {
     const source = readFileSync(join(ROOT, file), 'utf8');
     return [...titles.matchAll(/“([^”]+)”/g)].map(([, title = '']) => ({ title, isThere: source.includes(title) }));
   });
