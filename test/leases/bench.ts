@@ -1,3 +1,5 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import type { LeaseEvent } from '../../src/core/events.ts';
 import { type Lease, type LeaseOptions, tryAcquire } from '../../src/core/lease.ts';
 import type { LeaseProvider } from '../../src/core/ports.ts';
 import { storeLeases } from '../../src/core/store-leases.ts';
@@ -24,4 +26,17 @@ export function bench() {
     return got.lease;
   };
   return { clock, plan, plain, store, leases, rivals, acquire, mine };
+}
+
+/** What is published while `body` runs. */
+export async function leaseEvents(body: () => Promise<unknown>): Promise<string[]> {
+  const events: string[] = [];
+  const listener = (message: unknown): void => void events.push((message as LeaseEvent).event);
+  subscribe('rerunsafe:lease', listener);
+  try {
+    await body();
+  } finally {
+    unsubscribe('rerunsafe:lease', listener);
+  }
+  return events;
 }

@@ -1,27 +1,13 @@
-import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { describe, expect, it } from 'vitest';
-import type { LeaseEvent } from '../../src/core/events.ts';
 import { keyParts, recordId } from '../../src/core/key.ts';
 import { tryAcquire, withLease } from '../../src/core/lease.ts';
 import { LEASE_OPERATION, storeLeases } from '../../src/core/store-leases.ts';
 import { memoryStore } from '../../src/stores/memory/index.ts';
 import type { StoreFault, StoreOperation } from '../../src/testing/index.ts';
 import { inTime, LOST_ANSWERS } from '../unit/core/engine.ts';
-import { bench, LEASE_MS, NAME } from './bench.ts';
+import { bench, LEASE_MS, leaseEvents, NAME } from './bench.ts';
 
 const LOST = expect.objectContaining({ code: 'LEASE_LOST' });
-
-async function leaseEvents(body: () => Promise<unknown>): Promise<string[]> {
-  const events: string[] = [];
-  const listener = (message: unknown): void => void events.push((message as LeaseEvent).event);
-  subscribe('rerunsafe:lease', listener);
-  try {
-    await body();
-  } finally {
-    unsubscribe('rerunsafe:lease', listener);
-  }
-  return events;
-}
 
 describe('what has gone wrong with the holders of other libraries', () => {
   it('ShedLock #132 a pause between looking and writing: whoever came in between has it, and the late one is told so', async () => {
