@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { setTimeout as pause } from 'node:timers/promises';
 import type { TableClient, TableTransactionResponse, TransactionAction } from '@azure/data-tables';
 import { isRerunSafeError, RerunSafeError, storeUnavailable, writeUnknown } from '../../core/errors.ts';
 import { type Fence, PURGE_MIN_AGE_MS } from '../../core/ports.ts';
@@ -14,6 +15,7 @@ import type { Request } from './request.ts';
 
 /** Each lost race means that somebody else's write went through; so many in a row have other reasons. */
 const ROUNDS = 20;
+const MOST_PAUSE_MS = 500;
 /** So many sends without an answer: the network will not mend within this call. */
 const DOUBTS = 3;
 /** Marks older than an hour may have been removed: a process that was stopped for so long cannot tell any more. */
@@ -44,6 +46,8 @@ export async function submitFenced(call: Call): Promise<TableTransactionResponse
   let doubt: unknown;
   let doubts = 0;
   for (let round = 1; round <= ROUNDS; round++) {
+    // One lost race is a renewal; more are others of the same holder, who would go on winning.
+    if (round > 2) await pause(Math.random() * Math.min(MOST_PAUSE_MS, 10 * 2 ** round));
     const seen = await lookAgain(call, doubt);
     before ??= seen;
     if (seen.landed.includes(mark)) return undefined;

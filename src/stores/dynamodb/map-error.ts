@@ -82,7 +82,11 @@ export function toStoreError(error: unknown, { inDoubt, sent, tableName, partiti
   if (inDoubt) return writeUnknown(what, error);
   const status = statusOf(error);
   if (THROTTLED.has(name) || CONTENDED.has(name) || status === 429) return storeUnavailable(what, error);
-  if (name === 'ResourceNotFoundException') return storeMisconfigured(`${what}. Create the table, for example by calling setUp() once.`, error);
+  if (name === 'ResourceNotFoundException')
+    return storeMisconfigured(
+      `${what}. Look whether this is the right region and account; then create the table, for example by calling setUp() once.`,
+      error,
+    );
   if (name === 'ValidationException') {
     return storeMisconfigured(`${what} The table must have the partition key "${partitionKey}" (a string) and no sort key.`, error);
   }

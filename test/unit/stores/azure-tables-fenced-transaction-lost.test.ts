@@ -57,6 +57,22 @@ describe('fenced transactions on Table Storage', () => {
       await expect(fencedTransaction(stage.client, fence, [['create', entity('new')]])).rejects.toMatchObject({ code: 'WRITE_UNKNOWN' });
     });
 
+    it('I8 what was bound to a row that has changed since is no doubt any more: a refusal after that is one', async () => {
+      const { fence } = await taken();
+      stage.subject.proxy.inject({ match: isTransaction, times, action: 'drop-request' });
+      stage.subject.proxy.inject({ match: isTransaction, nth: times + 1, times: 99, action: { status: 429 } });
+      const looking = stage.subject.proxy.inject({ match: isLook, nth: 2, action: { delayMs: 250, at: 'request' } });
+      const write = expect(fencedTransaction(stage.client, fence, [put('report', 1)])).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+      await looking.fired;
+      await stage.leases.renew(stage.name, { ...fence, leaseMs: LONG_MS });
+      await write;
+      stage.subject.proxy.clear();
+      stage.subject.proxy.inject({ match: isTransaction, times, action: 'drop-request' });
+      stage.subject.proxy.inject({ match: isTransaction, nth: times + 1, times: 99, action: { status: 429 } });
+      await expect(fencedTransaction(stage.client, fence, [put('report', 1)])).rejects.toMatchObject({ code: 'WRITE_UNKNOWN' });
+      expect(await total('report')).toBeUndefined();
+    });
+
     it('I8 whose mark may have been pushed out by those of others is told WRITE_UNKNOWN', async () => {
       const { fence } = await taken();
       stage.subject.proxy.inject({ match: isTransaction, action: 'drop-answer', times });

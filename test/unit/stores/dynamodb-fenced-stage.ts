@@ -21,6 +21,16 @@ export const stale = ({ id, token }: Fence, storedToken: number | undefined) => 
 });
 export const isTransaction = ({ headers }: { headers: Readonly<Record<string, unknown>> }): boolean =>
   String(headers['x-amz-target']).endsWith('.TransactWriteItems');
+/** The answer of the service, which DynamoDB Local does not give for a conflict. */
+export const cancelled = (...codes: string[]) => ({
+  status: 400,
+  headers: { 'content-type': 'application/x-amz-json-1.0' },
+  body: JSON.stringify({
+    __type: 'com.amazonaws.dynamodb.v20120810#TransactionCanceledException',
+    message: 'Transaction cancelled',
+    CancellationReasons: codes.map((Code) => ({ Code })),
+  }),
+});
 export const onlyNew = { ConditionExpression: 'attribute_not_exists(id)' };
 
 export interface FencedStage {

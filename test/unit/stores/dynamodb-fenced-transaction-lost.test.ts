@@ -4,7 +4,7 @@ import type { Fence } from '../../../src/core/ports.ts';
 import { fencedTransaction } from '../../../src/stores/dynamodb/index.ts';
 import { javaAvailable } from '../../support/dynamodb.ts';
 import type { FaultAction } from '../../support/proxy.ts';
-import { fencedStage, isTransaction, LONG_MS, onlyNew } from './dynamodb-fenced-stage.ts';
+import { cancelled, fencedStage, isTransaction, LONG_MS, onlyNew } from './dynamodb-fenced-stage.ts';
 
 describe.runIf(await javaAvailable())('fenced transactions on DynamoDB Local', () => {
   const stage = fencedStage();
@@ -48,6 +48,21 @@ describe.runIf(await javaAvailable())('fenced transactions on DynamoDB Local', (
       const isTaken = what.includes('over');
       expect(await result).toBe(!applied && isTaken ? 'STALE_TOKEN' : 'landed');
       expect(await total('report')).toBe(what.includes('writes') ? 9 : !applied && isTaken ? undefined : 1);
+    });
+
+    it('I7 what landed is recognised by a later send too, after others were in the way', async () => {
+      const { fence } = await taken();
+      stage.proxy.inject({ match: isTransaction, action: 'drop-answer' });
+      stage.proxy.inject({ match: isTransaction, nth: 2, times: 2, action: cancelled('TransactionConflict', 'None') });
+      await write(fence, [put('report', 1, onlyNew)]);
+      expect([await total('report'), stage.proxy.count()]).toEqual([1, 4]);
+    });
+
+    it('I8 a transaction in doubt that others stay in the way of is WRITE_UNKNOWN', async () => {
+      const { fence } = await taken();
+      stage.proxy.inject({ match: isTransaction, action: 'drop-answer' });
+      stage.proxy.inject({ match: isTransaction, nth: 2, times: 99, action: cancelled('TransactionConflict', 'None') });
+      await expect(write(fence, [put('report', 1, onlyNew)])).rejects.toMatchObject({ code: 'WRITE_UNKNOWN' });
     });
 
     it('I8 no answer to any try is WRITE_UNKNOWN; nobody reached at all is STORE_UNAVAILABLE', async () => {

@@ -4,7 +4,7 @@ import type { Fence } from '../../../src/core/ports.ts';
 import { runOnce, tryAcquire } from '../../../src/index.ts';
 import { fencedTransaction, fencedUpdate } from '../../../src/stores/dynamodb/index.ts';
 import { javaAvailable, startDynalite } from '../../support/dynamodb.ts';
-import { fencedStage, isTransaction, LONG_MS, onlyNew, stale } from './dynamodb-fenced-stage.ts';
+import { cancelled, fencedStage, isTransaction, LONG_MS, onlyNew, stale } from './dynamodb-fenced-stage.ts';
 import { rawItem } from './dynamodb-subject.ts';
 
 describe.runIf(await javaAvailable())('fenced transactions on DynamoDB Local', () => {
@@ -58,6 +58,7 @@ describe.runIf(await javaAvailable())('fenced transactions on DynamoDB Local', (
     it('I4 the token alone is not enough: who holds it is asked too', async () => {
       const { fence } = await taken();
       await expect(write({ ...fence, owner: 'somebody' }, [put('report', 1)])).rejects.toMatchObject({ code: 'STALE_TOKEN' });
+      await expect(write({ ...fence, token: fence.token - 1 }, [put('report', 1)])).rejects.toMatchObject({ code: 'STALE_TOKEN' });
       await expect(write({ ...fence, token: fence.token + 1 }, [put('report', 1)])).rejects.toMatchObject({ code: 'STALE_TOKEN' });
       await expect(write({ ...fence, id: 'never taken' }, [put('report', 1)])).rejects.toMatchObject({ facts: { storedToken: undefined } });
       expect(await total('report')).toBeUndefined();
@@ -179,12 +180,7 @@ describe.runIf(await javaAvailable())('fenced transactions on DynamoDB Local', (
       'I10 %s is waited out; where it does not end it is STORE_UNAVAILABLE',
       async (Code) => {
         const { fence } = await taken();
-        const body = JSON.stringify({
-          __type: 'com.amazonaws.dynamodb.v20120810#TransactionCanceledException',
-          message: 'Transaction cancelled',
-          CancellationReasons: [{ Code }, { Code: 'None' }],
-        });
-        const action = { status: 400, headers: { 'content-type': 'application/x-amz-json-1.0' }, body };
+        const action = cancelled(Code, 'None');
         stage.proxy.inject({ match: isTransaction, times: 3, action });
         await write(fence, [put('report', 1)]);
         expect([await total('report'), targets().length]).toEqual([1, 4]);
@@ -201,12 +197,7 @@ describe.runIf(await javaAvailable())('fenced transactions on DynamoDB Local', (
     it('a refusal that does not bring the item is looked up', async () => {
       const { fence } = await taken();
       const next = await takenOver();
-      const body = JSON.stringify({
-        __type: 'com.amazonaws.dynamodb.v20120810#TransactionCanceledException',
-        message: 'Transaction cancelled',
-        CancellationReasons: [{ Code: 'None' }, { Code: 'ConditionalCheckFailed' }],
-      });
-      stage.proxy.inject({ match: isTransaction, action: { status: 400, headers: { 'content-type': 'application/x-amz-json-1.0' }, body } });
+      stage.proxy.inject({ match: isTransaction, action: cancelled('None', 'ConditionalCheckFailed') });
       await expect(write(fence, [put('report', 1)])).rejects.toMatchObject(stale(fence, next.token));
       expect(targets()).toEqual(['TransactWriteItems', 'GetItem']);
     });
