@@ -15,9 +15,10 @@ module.exports = {
     },
     {
       name: 'resolvable',
+      // What runs in a sandbox imports the package by its name, as functions do: that resolves once it is built.
       comment: 'An import that does not resolve here fails at the user.',
       severity: 'error',
-      from: { path: '^(src|scripts|test)' },
+      from: { path: '^(src|scripts|test)', pathNot: '^test/lambda/handlers/' },
       to: { couldNotResolve: true },
     },
     {

@@ -99,13 +99,13 @@ export async function runSingleton<I, C, T>(
   const given = { leaseMs, renew, minHoldMs, onPassed, waitMs, ...call };
   const result = await withLease(leases, name, Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)), job);
   if (result.kind === 'held' && onHeld === 'throw') {
-    throw new RerunSafeError('LEASE_HELD', `${name}: somebody else is at it. Nothing was run.`, {
-      retryAfterMs: result.retryAfterMs,
-      facts: { name },
-    });
+    throw leaseHeld(name, result.retryAfterMs);
   }
   return result;
 }
+
+export const leaseHeld = (name: string, retryAfterMs: number | undefined): RerunSafeError =>
+  new RerunSafeError('LEASE_HELD', `${name}: somebody else is at it. Nothing was run.`, { retryAfterMs, facts: { name } });
 
 /** Why a run was skipped, in words for a log. */
 export function whySkipped(name: string, skipped: NotAcquired): string {

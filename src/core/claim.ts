@@ -53,6 +53,8 @@ export type ClaimResult =
 /** A claim that is refused, given back or overtaken is decided anew at most so often. */
 const MOST_ROUNDS = 50;
 const GIVE_BACK_TRIES = 3;
+/** A store that does not answer for so long is away: to wait as long as a lease (in Lambda: the whole invocation) would only cost time. */
+const LONGEST_DOUBT_MS = 10_000;
 
 export class Claimer {
   readonly #facts: CallFacts;
@@ -175,7 +177,8 @@ export class Claimer {
     const { system, leaseMs, remainingMs, signal } = this.#facts;
     this.#doubtSince ??= this.#sent(revision).sentAt;
     this.#doubt = error;
-    const leftMs = Math.min(ownRemainingMs(this.#doubtSince, leaseMs, system.clock), remainingMs());
+    const patienceMs = LONGEST_DOUBT_MS - elapsedMs(this.#doubtSince, system.clock);
+    const leftMs = Math.min(ownRemainingMs(this.#doubtSince, leaseMs, system.clock), remainingMs(), patienceMs);
     const pauseMs = pauseBeforeMs(this.#tries++, system);
     if (leftMs > pauseMs && !signal?.aborted) {
       await pause(system, pauseMs, signal).catch(() => {});

@@ -142,8 +142,9 @@ describe('the logger', () => {
       return { shipped: event.orderId };
     }, logger);
 
-    expect(await handler(order, lambdaContext())).toEqual({ shipped: 'o1' });
-    expect(lines).toMatchObject([{ function_name: 'orders', function_request_id: lambdaContext().awsRequestId, order: 'o1', message: 'at work' }]);
+    const context = lambdaContext();
+    expect(await handler(order, context)).toEqual({ shipped: 'o1' });
+    expect(lines).toMatchObject([{ function_name: 'orders', function_request_id: context.awsRequestId, order: 'o1', message: 'at work' }]);
     expect(logger.getPersistentLogAttributes()).not.toHaveProperty('order');
     logger.info('between');
     expect(await handler(order, lambdaContext())).toEqual({ shipped: 'o1' });

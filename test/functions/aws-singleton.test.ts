@@ -49,6 +49,23 @@ describe('a scheduled function', () => {
     expect(await job(scheduledEvent(), context)).toBe('done');
   });
 
+  it('I3 the retry of a run that was killed is not skipped: Lambda would take that for success, and not come again', async () => {
+    const inside = gate();
+    const leases = storeLeases(memoryStore());
+    const skipped: unknown[] = [];
+    const killed = singleton(options({ leases }), () => {
+      inside.open();
+      return new Promise<number>(() => {});
+    });
+    void killed(scheduledEvent(), context);
+    await inside.opened;
+    const job = singleton(options({ leases, onSkipped: (why) => skipped.push(why) }), () => 2);
+    await expect(job(scheduledEvent(), context)).rejects.toMatchObject({ code: 'LEASE_HELD', retryable: true });
+    expect(skipped).toEqual([]);
+    // Another event is another matter.
+    expect(await job(scheduledEvent(), lambdaContext())).toBeUndefined();
+  });
+
   it('I6 two runs never overlap: the second is skipped, refused or waits, as it was told', async () => {
     const inside = gate();
     const go = gate();
@@ -62,13 +79,13 @@ describe('a scheduled function', () => {
     const first = job(scheduledEvent('2025-01-01T02:00:00Z'), context);
     await inside.opened;
     const next = scheduledEvent('2025-01-01T02:05:00Z');
-    expect(await singleton(options({ leases, onSkipped: (why) => skipped.push(why) }), () => 2)(next, context)).toBeUndefined();
-    expect(skipped).toEqual([expect.objectContaining({ kind: 'held', label: expect.stringContaining('orders 8f0b5e1c') })]);
-    await expect(singleton(options({ leases, onHeld: 'throw' }), () => 2)(next, context)).rejects.toMatchObject({
+    expect(await singleton(options({ leases, onSkipped: (why) => skipped.push(why) }), () => 2)(next, lambdaContext())).toBeUndefined();
+    expect(skipped).toEqual([expect.objectContaining({ kind: 'held', label: `orders ${context.awsRequestId}` })]);
+    await expect(singleton(options({ leases, onHeld: 'throw' }), () => 2)(next, lambdaContext())).rejects.toMatchObject({
       code: 'LEASE_HELD',
       retryable: true,
     });
-    const waiting = singleton(options({ leases, onHeld: { waitMs: 20_000 } }), () => 3)(next, context);
+    const waiting = singleton(options({ leases, onHeld: { waitMs: 20_000 } }), () => 3)(next, lambdaContext());
     go.open();
     expect([await first, await waiting]).toEqual([1, 3]);
   });

@@ -7,7 +7,10 @@ import type { KinesisStreamRecord, SQSRecord } from 'aws-lambda';
 import { describe, expect, it } from 'vitest';
 import { type EachOptions, idempotent, idempotentEach, type KafkaRecord } from '../../src/adapters/aws-lambda/index.ts';
 import * as azure from '../../src/adapters/azure-functions/index.ts';
+import { guardFrom } from '../../src/core/guard.ts';
+import { runGuarded } from '../../src/core/run-once.ts';
 import { memoryStore, runOnce } from '../../src/index.ts';
+import { virtualClock } from '../../src/testing/index.ts';
 import { gate, lambdaContext, sqsEvent } from '../support/aws-events.ts';
 import { kafkaEvent, kinesisEvent } from '../support/aws-source-events.ts';
 
@@ -184,5 +187,59 @@ describe('a comparison', () => {
     const pay = idempotent({ store: memoryStore(), operation: 'o', key: () => 'k', input: (event: { detail?: number }) => event.detail }, () => 1);
     await expect(pay({}, context)).rejects.toMatchObject({ code: 'INVALID_OPTIONS' });
     expect(await pay({ detail: 1 }, context)).toBe(1);
+  });
+});
+
+describe('a store that does not answer', () => {
+  const silent = () => ({ ...memoryStore(), create: () => new Promise<never>(() => {}), read: () => new Promise<never>(() => {}) });
+
+  it('I8 I10 costs no more than ten seconds of a long invocation, and is told by its name', async () => {
+    const clock = virtualClock();
+    const guard = guardFrom('test', { store: silent(), operation: 'o', leaseMs: 900_000, renew: 'none' });
+    const startedAt = clock.nowMs();
+    let failure: unknown;
+    const running = runGuarded(guard, { key: 'k' }, () => 1, clock).catch((error: unknown) => {
+      failure = error;
+    });
+    while (failure === undefined && clock.nowMs() - startedAt < 900_000) await clock.advance(500);
+    await running;
+    expect(failure).toMatchObject({ name: 'RerunSafe.WRITE_UNKNOWN' });
+    expect(clock.nowMs() - startedAt).toBeLessThan(30_000);
+    expect(clock.pendingTimers()).toBe(0);
+  });
+
+  it.each(['idempotent', 'idempotentEach'])('I8 %s says so too when its time is over first, and that nothing was run', async (kind) => {
+    const end = Date.now() + 400;
+    const given = lambdaContext(() => end - Date.now());
+    const errors: unknown[] = [];
+    const options = { store: silent(), operation: 'o', deadlineMarginMs: 150 };
+    if (kind === 'idempotent') await idempotent({ ...options, key: () => 'k' }, () => 1)({}, given).catch((error) => errors.push(error));
+    else
+      await idempotentEach({ ...options, key: (record) => record.messageId, onItemFailed: (error) => errors.push(error) }, () => {})(
+        orders('a'),
+        given,
+      );
+    expect(errors).toEqual([expect.objectContaining({ code: 'WRITE_UNKNOWN', retryable: true })]);
+  });
+});
+
+describe('the wrong wrapper', () => {
+  it('I1 a batch is no single event: the key of its first record would hide the others', async () => {
+    let runs = 0;
+    const one = idempotent(
+      { store: memoryStore(), operation: 'o', key: (event: { Records: SQSRecord[] }) => event.Records[0]?.messageId },
+      () => ++runs,
+    );
+    await expect(one(orders('a', 'b'), context)).rejects.toMatchObject({ code: 'INVALID_OPTIONS' });
+    expect([await one(orders('a'), context), runs]).toEqual([1, 1]);
+  });
+
+  it('I3 what another wrapper with the same operation has done is not taken for done here', async () => {
+    const store = memoryStore();
+    await idempotent({ store, operation: 'orders/take', key: () => 'm1' }, () => 'first')({}, context);
+    const errors: unknown[] = [];
+    const consume = idempotentEach(options({ store, onItemFailed: (error) => errors.push(error) }), () => {});
+    expect(await consume(orders('a'), context)).toEqual(failures('m1'));
+    expect(errors).toEqual([expect.objectContaining({ code: 'STORE_MISCONFIGURED' })]);
   });
 });

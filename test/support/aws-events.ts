@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { randomUUID } from 'node:crypto';
 import type { ALBEvent, APIGatewayProxyEvent, APIGatewayProxyEventV2, Context, ScheduledEvent, SQSEvent, SQSRecord } from 'aws-lambda';
 
 /** `remainingMs` is asked anew each time. */
@@ -13,7 +14,7 @@ export function lambdaContext(remainingMs: () => number = () => 30_000): Context
     functionVersion: '$LATEST',
     invokedFunctionArn: 'arn:aws:lambda:eu-west-1:123456789012:function:orders',
     memoryLimitInMB: '256',
-    awsRequestId: '8f0b5e1c-0000-4000-8000-000000000001',
+    awsRequestId: randomUUID(),
     logGroupName: '/aws/lambda/orders',
     logStreamName: '2025/01/01/[$LATEST]abc',
     getRemainingTimeInMillis: remainingMs,

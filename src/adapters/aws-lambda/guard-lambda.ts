@@ -4,9 +4,11 @@
  * @module
  */
 import type { Context } from 'aws-lambda';
+import { writeUnknown } from '../../core/errors.ts';
 import { type Call, type Guard, type GuardOptions, guardFrom } from '../../core/guard.ts';
 import type { Key } from '../../core/key.ts';
 import { anything, checkOptions, isFunction, type Rules } from '../../core/options.ts';
+import { type RunResult, runGuarded, type Work } from '../../core/run-once.ts';
 import { unlessAborted } from '../../core/system.ts';
 import { keyed } from '../keyed.ts';
 import { type Invocation, LAMBDA_RULES, type LambdaGuardOptions } from './invocation.ts';
@@ -63,6 +65,27 @@ export async function callFrom<I, T>(
 ): Promise<Call> {
   const taken = await unlessAborted(keyed(options.operation, options, input, context), signal);
   return { ...taken, ...timesOf(options, invocation) };
+}
+
+/**
+ * Runs the work, or says in the package's own words that the invocation was over before it had begun: a plain time-out could be the handler's.
+ *
+ * @throws RerunSafeError as `runGuarded`.
+ */
+export async function runInTime<T>(guard: Guard<T>, call: Call, { signal }: Invocation, work: Work<T>): Promise<RunResult<T>> {
+  let began = false;
+  try {
+    return await runGuarded(guard, call, (run) => {
+      began = true;
+      return work(run);
+    });
+  } catch (error) {
+    if (began || error !== signal.reason) throw error;
+    throw writeUnknown(
+      `the time of the invocation was over before ${guard.operation} could be claimed from ${guard.store.name}; nothing was run`,
+      error,
+    );
+  }
 }
 
 export const timesOf = (

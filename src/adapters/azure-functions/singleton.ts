@@ -35,10 +35,12 @@ export function singleton<T>(
   let warned = false;
   return named(handler, async (timer: Timer, context: InvocationContext) => {
     const slot = slotFrom(chosen === undefined ? await scheduledMs(timer, context) : chosen === false ? undefined : chosen(timer, context));
-    if (slot === undefined && chosen === undefined && !warned) {
+    if (slot === undefined && chosen !== false && !warned) {
       warned = true;
       context.warn(
-        `${name}: this run has no scheduled moment (the timer's monitor is off, or it was started by hand or at start-up), so only overlap is prevented.`,
+        chosen === undefined
+          ? `${name}: this run has no scheduled moment (the timer's monitor is off, or it was started by hand or at start-up), so only overlap is prevented.`
+          : `${name}: slot found no moment, so only overlap is prevented.`,
       );
     }
     const result = await runSingleton(options, { slot, label: holderOf(context).slice(0, 200) }, (lease) => handler(timer, context, lease));

@@ -4,15 +4,15 @@
  * @module
  */
 import type { Context, SQSRecord } from 'aws-lambda';
-import { isRerunSafeError } from '../../../core/errors.ts';
+import { isRerunSafeError, otherWrapper } from '../../../core/errors.ts';
 import type { Call } from '../../../core/guard.ts';
 import { keyParts, recordId, scopeParts } from '../../../core/key.ts';
 import { isFunction, isInteger, type Rules } from '../../../core/options.ts';
 import type { Run } from '../../../core/run.ts';
-import { runGuarded, unwrap } from '../../../core/run-once.ts';
+import { unwrap } from '../../../core/run-once.ts';
 import { unlessAborted } from '../../../core/system.ts';
 import { named } from '../../named.ts';
-import { callFrom, type Keyed, type KeyedOptions, keyedFrom } from '../guard-lambda.ts';
+import { callFrom, type Keyed, type KeyedOptions, keyedFrom, runInTime } from '../guard-lambda.ts';
 import { type Invocation, inHalfTheTime, inInvocation } from '../invocation.ts';
 import type { BatchAnswer, BatchEvent, BatchRecord } from './events.ts';
 import { type Item, itemsOf } from './items.ts';
@@ -87,19 +87,23 @@ export function idempotentEach<R extends BatchRecord = SQSRecord>(
       const source = sourceOf(event) as Source<R>;
       const { concurrency = source.concurrency } = options;
       const places = placesOf(source, event, concurrency);
-      const tellFailed = async (error: unknown, item: Item<R>): Promise<unknown> =>
-        onItemFailed === undefined ? console.error(lineOf(operation, source, item), error) : onItemFailed(error, item.record, context);
+      const tellFailed = async (error: unknown, item: Item<R>): Promise<void> => {
+        if (onItemFailed === undefined) console.error(lineOf(operation, source, item), error);
+        else await tellSafely(async () => onItemFailed(error, item.record, context), invocation.signal);
+      };
       const begin = async (item: Item<R>): Promise<{ error: unknown } | undefined> => {
         try {
           if (item.key === undefined) throw item.error;
           await workOn(keyed, item.call, invocation, (run) => handler(item.record, context, run));
           return undefined;
         } catch (error) {
-          await tellSafely(() => unlessAborted(tellFailed(error, item), invocation.signal));
+          await tellFailed(error, item);
           return { error };
         }
       };
-      const items = await inHalfTheTime(invocation, (signal) => itemsOf(places, (record) => callFrom(keyed, record, context, invocation, signal)));
+      const items = await inHalfTheTime(invocation, (signal) =>
+        itemsOf(operation, places, (record) => callFrom(keyed, record, context, invocation, signal)),
+      );
       const ran = await runItems(items, { concurrency, mayBegin: () => invocation.remainingMs() > 0, begin });
       if (ran.untried.length > 0 && onItemFailed === undefined) {
         console.warn(`${operation}: ${ran.untried.length} of ${items.length} ${source.what}s were not begun and are reported as failed.`);
@@ -131,13 +135,15 @@ async function workOn<R>(
   // Taken anew for each record: an earlier one of the batch has used up time.
   const leaseMs = options.leaseMs === undefined ? invocation.leaseMs() : undefined;
   try {
-    const result = await runGuarded(guard, { ...call, leaseMs }, async (run) => {
+    const result = await runInTime(guard, { ...call, leaseMs }, invocation, async (run) => {
       began = true;
       await handle(run);
       // Nobody reads it on a replay, and a value that cannot be kept would turn a finished duplicate into a failure.
       return undefined;
     });
-    unwrap(guard, result);
+    const value: unknown = unwrap(guard, result);
+    // No record of this wrapper has a value: another one has the same operation, and what it did is not what this one does.
+    if (value !== undefined && !began && !('resolved' in result)) throw otherWrapper(guard.operation);
   } catch (error) {
     // Done earlier, with a value (of `run.commit`) that could not be kept. Of this record: `onUnknown` may have asked for another one.
     const own = isRerunSafeError(error, 'RESULT_NOT_STORED') && error.facts.id === idOf(guard.operation, call);
@@ -151,10 +157,10 @@ function lineOf<R>(operation: string, source: Source<R>, { name }: Place<R>): st
   return `${operation}: ${source.what} ${name} failed and is reported to ${source.reportedTo}:`;
 }
 
-/** A hook that fails must not turn records that are done into failures. */
-async function tellSafely(tell: () => unknown): Promise<void> {
+/** A hook that fails, or never ends, must not turn records that are done into failures. */
+async function tellSafely(tell: () => Promise<unknown>, signal: AbortSignal): Promise<void> {
   try {
-    await tell();
+    await unlessAborted(tell(), signal);
   } catch (error) {
     console.error('onItemFailed threw:', error);
   }
