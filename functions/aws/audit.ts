@@ -5,10 +5,10 @@
  * @module
  */
 import { idempotentEach, keys } from 'rerunsafe/aws-lambda';
-import { put, store } from './stores.ts';
+import { patient, put, store } from './stores.ts';
 
 export const handler = idempotentEach(
-  { store, operation: 'audit/enter', key: keys.dynamodbStreamEvent, onInFlight: { waitMs: 10_000 } },
+  { store, operation: 'audit/enter', key: keys.dynamodbStreamEvent, ...patient },
   async ({ dynamodb: change, eventName = '' }, _context, run) => {
     const entry = { item: change?.Keys?.id?.S ?? '', eventName, amount: Number(change?.NewImage?.amount?.N ?? 0) };
     await put(`audit/${run.keyFor('entry')}`, { ...entry, enteredAt: new Date().toISOString() }, run.signal);

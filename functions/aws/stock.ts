@@ -4,11 +4,11 @@
  * @module
  */
 import { idempotentEach, keys } from 'rerunsafe/aws-lambda';
-import { put, store } from './stores.ts';
+import { patient, put, store } from './stores.ts';
 
 export const handler = idempotentEach(
   // A level has no id of its own. Delivered again it is not written again: by now there may be a newer one.
-  { store, operation: 'stock/set', key: keys.kafkaOffset, onInFlight: { waitMs: 10_000 } },
+  { store, operation: 'stock/set', key: keys.kafkaOffset, ...patient },
   async ({ value }, _context, run) => {
     const { article, level } = JSON.parse(Buffer.from(value, 'base64').toString()) as { readonly article: string; readonly level: number };
     await put(`stock/${article}`, { level, toldAt: new Date().toISOString() }, run.signal);

@@ -9,6 +9,12 @@ import { dynamodbStore } from 'rerunsafe/dynamodb';
 /** Records, in the table that `RERUNSAFE_TABLE` names. */
 export const store = dynamodbStore();
 
+/**
+ * For streams. They come back at once, and give up after a few times: a record whose sandbox died is free within 13 s (ten, and what clocks may differ),
+ * and the next invocation waits for that instead of using a retry up.
+ */
+export const patient = { leaseMs: 10_000, renew: 'auto', onInFlight: { waitMs: 15_000 } } as const;
+
 /** The app's own items: orders, shipments, reports and so on. */
 export const APP_TABLE = process.env.APP_TABLE ?? 'app';
 

@@ -4,11 +4,11 @@
  * @module
  */
 import { idempotentEach, keys } from 'rerunsafe/aws-lambda';
-import { APP_TABLE, dynamodb, store } from './stores.ts';
+import { APP_TABLE, dynamodb, patient, store } from './stores.ts';
 
 export const handler = idempotentEach(
   // A view has no id of its own. Where a sandbox died the shard waits anyway: rather in here than by using up the retries of the stream.
-  { store, operation: 'views/count', key: keys.kinesisSequenceNumber, onInFlight: { waitMs: 10_000 } },
+  { store, operation: 'views/count', key: keys.kinesisSequenceNumber, ...patient },
   async ({ kinesis }, _context, run) => {
     const { TransactWriteItemsCommand } = await import('@aws-sdk/client-dynamodb');
     const { page } = JSON.parse(Buffer.from(kinesis.data, 'base64').toString()) as { readonly page: string };

@@ -27,7 +27,7 @@ const PARTING_LIMIT_MS = 1000;
 const secondsOf = (leaseMs: number): number => Math.ceil(leaseMs / 1000);
 
 /**
- * A lease provider over Blob leases of 15 to 60 s. Acquiring costs three requests (the first time for a name five, and up to a second), renewing
+ * A lease provider over Blob leases of 15 to 60 s. Acquiring costs three requests (the first time for a name five or six, and up to a second), renewing
  * and releasing one, releasing with a slot or a minimum hold three. Do not keep the container under a lifecycle rule that deletes blobs; tokens
  * grow even then, but what is known of slots is gone.
  *

@@ -157,7 +157,7 @@ export function dynamodbStore(options: DynamodbStoreOptions = {}): Required<Reco
 function configure(given: DynamodbStoreOptions) {
   const tableName = process.env.RERUNSAFE_TABLE;
   const options = typeof given === 'object' && given !== null && !given.tableName && tableName ? { ...given, tableName } : given;
-  checkOptions('dynamodbStore', options, RULES, ['tableName']);
+  checkOptions('dynamodbStore (its table may also be named by RERUNSAFE_TABLE)', options, RULES, ['tableName']);
   const { partitionKey = 'id', ttlAttribute = 'expiresAtS', uncertaintyMs = DEFAULT_UNCERTAINTY_MS } = options;
   if (partitionKey === ttlAttribute) throw invalidOptions('dynamodbStore', ['partitionKey and ttlAttribute must differ']);
   const layout: Layout = { partitionKey, ttlAttribute: ttlAttribute === false ? undefined : ttlAttribute };
