@@ -105,7 +105,8 @@ export class LiveLease implements Lease {
       const sentAt = instant(this.#system.clock);
       const limitMs = renewalLimitMs(this.#holder.leaseMs);
       const result = await bounded(this.#system, limitMs, (options) => this.#leases.renew(this.name, this.#holder, options), stop);
-      if (result === 'lost') return { kind: 'lost' };
+      // Answered after its own deadline: somebody may have held it meanwhile, and this holder has been told so.
+      if (result === 'lost' || this.#lifetime.lost) return { kind: 'lost' };
       this.#tell('renewed');
       return { kind: 'renewed', sentAt };
     });

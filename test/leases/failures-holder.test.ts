@@ -159,6 +159,22 @@ describe('what has gone wrong with the holders of other libraries', () => {
     expect(await rivals.read(NAME)).toMatchObject({ held: false, token: got.token });
   });
 
+  it('redis-semaphore #175 a renewal that is answered after the lease is over throws, and no renewal is told', async () => {
+    const { clock, plan, mine } = bench();
+    const events = await leaseEvents(async () => {
+      const lease = await mine({ renew: 'none' });
+      await clock.advance(LEASE_MS - 200);
+      plan.replace = { 1: { delayMs: 400 } };
+      const renewing = lease.renew();
+      renewing.catch(() => {});
+      await clock.advance(500);
+      expect(lease.signal.aborted).toBe(true);
+      await expect(renewing).rejects.toMatchObject({ code: 'LEASE_LOST' });
+      expect(await lease.release()).toBe('lost');
+    });
+    expect(events).toEqual(['acquired', 'lost', 'released']);
+  });
+
   it('kubernetes #23731 #44887 a definite loss is final: told once, and no renewal is tried after it', async () => {
     const { clock, store, mine, rivals } = bench();
     const events = await leaseEvents(async () => {

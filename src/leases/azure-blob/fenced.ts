@@ -1,34 +1,31 @@
 /**
- * Uploads that a stale holder cannot make.
+ * Writes to the caller's own blobs that a stale holder cannot make. The check is per blob: a stale holder is refused from the moment its successor has
+ * touched *this* one. So claim first ({@link fencedClaim}), then read what the work depends on.
  *
  * @module
  */
-import { randomUUID } from 'node:crypto';
 import type { BlobHTTPHeaders, BlockBlobClient } from '@azure/storage-blob';
-import { RerunSafeError, storeMisconfigured } from '../../core/errors.ts';
-import { checkOptions, has, isInteger, isObject } from '../../core/options.ts';
+import { storeUnavailable } from '../../core/errors.ts';
 import type { Fence } from '../../core/ports.ts';
 import { send } from './call.ts';
-import { givenLine } from './client.ts';
+import { type FencedBlobOptions, fencedWrite, lineOf } from './fenced-write.ts';
 import { toError } from './map-error.ts';
 
-export interface FencedUploadOptions {
+export interface FencedUploadOptions extends FencedBlobOptions {
   /** The blob's new metadata, beside `fence` and `fencewrite`, which are kept for the check. As with any upload, it replaces the old. */
   readonly metadata?: Readonly<Record<string, string>>;
   readonly blobHTTPHeaders?: BlobHTTPHeaders;
-  /** Where the blob is leased. */
-  readonly leaseId?: string;
-  readonly signal?: AbortSignal;
-  /** For one request, in ms. Default: 30000. */
-  readonly requestTimeoutMs?: number;
 }
 
-const DEFAULT_REQUEST_TIMEOUT_MS = 30_000;
-const MAX_ROUNDS = 20;
+/** A claim whose blob changed before it was read was overtaken, or was its own holder's next write. */
+const MAX_READS = 5;
+const DELETED = { fencedeleted: 'true' };
+
+/** A deleted blob leaves an empty one behind, with its fence, so that a stale holder cannot bring it back. Treat such a blob as absent. */
+export const isFencedDeletion = (metadata: Readonly<Record<string, string>> | undefined): boolean => metadata?.fencedeleted === 'true';
 
 /**
- * Replaces the blob, unless a holder with a higher token has written to it. Two requests. The check is per blob: a stale holder is refused from the
- * moment its successor has written *here*, so let the successor write before it reads. Deleting the blob deletes the fence.
+ * Replaces the blob, unless a holder with a higher token has touched it. Two requests. Deleting the blob by other means deletes the fence.
  *
  * @example await fencedUpload(container.getBlockBlobClient('report.csv'), lease.fence, csv);
  * @returns the ETag of what was written.
@@ -40,64 +37,57 @@ export async function fencedUpload(
   data: string | Uint8Array,
   options: FencedUploadOptions = {},
 ): Promise<{ etag: string }> {
-  checkUpload(blobClient, fence, options);
-  const line = givenLine(blobClient, options.requestTimeoutMs ?? DEFAULT_REQUEST_TIMEOUT_MS);
   // Taken once: an array that the caller changes meanwhile must not be written half and half by two tries.
   const bytes = Buffer.from(data as Uint8Array);
-  const nonce = randomUUID();
-  const metadata = { ...options.metadata, fence: String(fence.token), fencewrite: nonce };
-  let doubt = false;
-  let last: Parameters<typeof toError>[1] | undefined;
+  const headers = options?.blobHTTPHeaders === undefined ? {} : { blobHTTPHeaders: options.blobHTTPHeaders };
+  const { etag } = await fencedWrite('fencedUpload', blobClient, fence, options, ({ conditions, marks, abortSignal }) =>
+    blobClient.uploadData(bytes, { abortSignal, conditions, metadata: { ...options.metadata, ...marks }, ...headers }),
+  );
+  return { etag };
+}
 
-  for (let round = 0; round < MAX_ROUNDS; round += 1) {
-    const standing = await send(line, 'read', (abortSignal) => blobClient.getProperties({ abortSignal }), options.signal);
-    if (!standing.ok && standing.kind !== 'no-blob') throw toError('read the fence', { ...standing, doubt });
-    const found = standing.ok ? standing.value : undefined;
-    // Our own write, whose answer was lost: seen as a conflict with itself otherwise.
-    if (found?.metadata?.fencewrite === nonce) return { etag: found.etag ?? '' };
-    const storedToken = tokenOf(found?.metadata?.fence);
-    if (storedToken > fence.token) throw stale(fence, storedToken);
-
-    const conditions = {
-      ...(found?.etag === undefined ? { ifNoneMatch: '*' } : { ifMatch: found.etag }),
-      ...(options.leaseId === undefined ? {} : { leaseId: options.leaseId }),
-    };
-    const headers = options.blobHTTPHeaders === undefined ? {} : { blobHTTPHeaders: options.blobHTTPHeaders };
-    const written = await send(
-      line,
-      'write',
-      (abortSignal) => blobClient.uploadData(bytes, { abortSignal, conditions, metadata, ...headers }),
+/**
+ * Sets the fence and returns the blob as it stood at that moment: from then on lower tokens are refused. Three requests. Claiming what does not exist
+ * leaves an empty blob with a mark ({@link isFencedDeletion}), and returns `data: undefined`.
+ *
+ * @example const { data } = await fencedClaim(container.getBlockBlobClient('report.csv'), lease.fence);
+ * @throws RerunSafeError as {@link fencedUpload}.
+ */
+export async function fencedClaim(
+  blobClient: BlockBlobClient,
+  fence: Fence,
+  options: FencedBlobOptions = {},
+): Promise<{ etag: string; data: Buffer | undefined }> {
+  for (let reads = 0; reads < MAX_READS; reads += 1) {
+    const { etag, found } = await fencedWrite('fencedClaim', blobClient, fence, options, ({ found: standing, conditions, marks, abortSignal }) =>
+      standing === undefined
+        ? blobClient.upload('', 0, { abortSignal, conditions, metadata: { ...DELETED, ...marks } })
+        : blobClient.setMetadata({ ...standing.metadata, ...marks }, { abortSignal, conditions }),
+    );
+    if (found === undefined || isFencedDeletion(found.metadata)) return { etag, data: undefined };
+    const size = found.contentLength ?? 0;
+    if (size === 0) return { etag, data: Buffer.alloc(0) };
+    const conditions = { ifMatch: etag, ...(options.leaseId === undefined ? {} : { leaseId: options.leaseId }) };
+    const read = await send(
+      lineOf(blobClient, options),
+      'read',
+      (abortSignal) => blobClient.downloadToBuffer(0, size, { abortSignal, conditions }),
       options.signal,
     );
-    if (written.ok) return { etag: written.value.etag ?? '' };
-    doubt ||= written.doubt;
-    last = { ...written, doubt };
-    const again = ['changed', 'exists', 'unknown', 'unavailable'].includes(written.kind);
-    if (!again) throw toError('upload under a fence', last);
-    if ((written.kind === 'unknown' || written.kind === 'unavailable') && round >= 2) throw toError('upload under a fence', last);
+    if (read.ok) return { etag, data: read.value };
+    if (read.kind !== 'changed') throw toError('read what was claimed', { ...read, doubt: false });
   }
-  throw toError('upload under a fence; others write to the blob all the time', last ?? { kind: 'unavailable', error: undefined, doubt });
+  throw storeUnavailable(`the blob of ${fence.id} was changed as often as it was claimed`, undefined);
 }
 
-function checkUpload(blobClient: unknown, fence: unknown, options: unknown): void {
-  checkOptions(
-    'fencedUpload',
-    { blobClient, token: (fence as Fence | undefined)?.token, options },
-    { blobClient: has('getProperties', 'uploadData'), token: isInteger(0), options: isObject },
-    ['blobClient', 'token'],
+/**
+ * Deletes the blob, unless a higher token has touched it. In its place stays an empty one with the fence ({@link isFencedDeletion}). Two requests.
+ *
+ * @throws RerunSafeError as {@link fencedUpload}.
+ */
+export async function fencedDelete(blobClient: BlockBlobClient, fence: Fence, options: FencedBlobOptions = {}): Promise<{ etag: string }> {
+  const { etag } = await fencedWrite('fencedDelete', blobClient, fence, options, ({ conditions, marks, abortSignal }) =>
+    blobClient.upload('', 0, { abortSignal, conditions, metadata: { ...DELETED, ...marks } }),
   );
-}
-
-const stale = (fence: Fence, storedToken: number): RerunSafeError =>
-  new RerunSafeError(
-    'STALE_TOKEN',
-    `The blob was written by a later holder (token ${storedToken}) than this one (token ${fence.token}). Nothing was written: the lease is over, stop the work.`,
-    { facts: { token: fence.token, storedToken } },
-  );
-
-function tokenOf(text: string | undefined): number {
-  if (text === undefined) return 0;
-  const token = Number(text);
-  if (!/^\d{1,16}$/.test(text) || !Number.isSafeInteger(token)) throw storeMisconfigured('the metadata "fence" of the blob is not a whole number.');
-  return token;
+  return { etag };
 }

@@ -16,7 +16,8 @@ import { toError } from './map-error.ts';
 import { breakLease, read } from './operate.ts';
 import { type BlobLeasesOptions, checkBlobLeasesOptions, checkRequest, MAX_LEASE_MS, MIN_LEASE_MS } from './options.ts';
 
-export { type FencedUploadOptions, fencedUpload } from './fenced.ts';
+export { type FencedUploadOptions, fencedClaim, fencedDelete, fencedUpload, isFencedDeletion } from './fenced.ts';
+export type { FencedBlobOptions } from './fenced-write.ts';
 export type { BlobLeasesOptions } from './options.ts';
 
 const DEFAULT_REQUEST_TIMEOUT_MS = 5000;

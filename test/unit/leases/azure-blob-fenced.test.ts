@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { BlobServiceClient, type BlockBlobClient, type ContainerClient } from '@azure/storage-blob';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { fencedUpload } from '../../../src/leases/azure-blob/index.ts';
+import { fencedClaim, fencedDelete, fencedUpload, isFencedDeletion } from '../../../src/leases/azure-blob/index.ts';
 import { type Azurite, startAzurite } from '../../support/azurite.ts';
 import { type FaultProxy, startFaultProxy } from '../../support/proxy.ts';
 
@@ -92,3 +92,63 @@ it('a fence without a token, and options that do not exist, are refused', async 
   const blob = container.getBlockBlobClient('x');
   await expect(fencedUpload(blob, { id: 'x', owner: 'x' } as never, 'x')).rejects.toMatchObject({ code: 'INVALID_OPTIONS' });
 });
+
+it('I4 claim on entry: a successor that reads first is safe, the late write of the old holder is refused', async () => {
+  const blob = container.getBlockBlobClient('claimed');
+  await fencedUpload(blob, fence(1), 'one', { metadata: { kind: 'report' }, blobHTTPHeaders: { blobContentType: 'text/csv' } });
+  const { data, etag } = await fencedClaim(blob, fence(2));
+  expect([String(data), (await blob.getProperties()).etag]).toEqual(['one', etag]);
+  proxy.clear();
+  expect(String((await fencedClaim(spoiled.getBlockBlobClient('claimed'), fence(2))).data)).toBe('one');
+  expect(proxy.count(() => true)).toBe(3);
+  await expect(fencedUpload(blob, fence(1), 'late')).rejects.toMatchObject({ code: 'STALE_TOKEN', facts: { token: 1, storedToken: 2 } });
+  await expect(fencedClaim(blob, fence(1))).rejects.toMatchObject({ code: 'STALE_TOKEN' });
+  await expect(fencedDelete(blob, fence(1))).rejects.toMatchObject({ code: 'STALE_TOKEN' });
+  expect(await blob.getProperties()).toMatchObject({ contentType: 'text/csv', metadata: { kind: 'report', fence: '2' } });
+  await fencedUpload(blob, fence(2), 'two');
+  expect(await text(blob)).toBe('two');
+});
+
+it('an empty blob is claimed as what it is', async () => {
+  const blob = container.getBlockBlobClient('empty');
+  await blob.upload('', 0);
+  expect((await fencedClaim(blob, fence(1))).data).toEqual(Buffer.alloc(0));
+});
+
+it('I4 what does not exist can be claimed too, and a deletion keeps the fence: a stale holder brings nothing into being', async () => {
+  const blob = container.getBlockBlobClient('absent');
+  expect((await fencedClaim(blob, fence(2))).data).toBeUndefined();
+  await expect(fencedUpload(blob, fence(1), 'late')).rejects.toMatchObject({ code: 'STALE_TOKEN' });
+  expect(isFencedDeletion((await blob.getProperties()).metadata)).toBe(true);
+  await fencedUpload(blob, fence(2), 'two');
+  expect(isFencedDeletion((await blob.getProperties()).metadata)).toBe(false);
+  await fencedDelete(blob, fence(3));
+  await expect(fencedUpload(blob, fence(2), 'late')).rejects.toMatchObject({ code: 'STALE_TOKEN' });
+  expect((await fencedClaim(blob, fence(4))).data).toBeUndefined();
+});
+
+it('I4 of claims and uploads that race, a claim returns what stood under its own token, or is refused', async () => {
+  for (let round = 0; round < 5; round += 1) {
+    const blob = container.getBlockBlobClient(`claims-${round}`);
+    await fencedUpload(blob, fence(1), 'one');
+    const [claim, late] = await Promise.allSettled([fencedClaim(blob, fence(2)), fencedUpload(blob, fence(1), 'one, later')]);
+    if (claim.status === 'rejected') throw claim.reason;
+    // Either the late write came before the claim, which then returns it, or it was refused.
+    expect(String(claim.value.data)).toBe(late.status === 'fulfilled' ? 'one, later' : 'one');
+    expect(await text(blob)).toBe(String(claim.value.data));
+  }
+});
+
+it.each(['drop-answer', 'duplicate', 'half-answer'] as const)(
+  'I7 a claim whose answer is spoiled (%s) is not a conflict with itself',
+  async (action) => {
+    const name = randomUUID();
+    await fencedUpload(container.getBlockBlobClient(name), fence(1), 'one');
+    proxy.clear();
+    const fault = proxy.inject({ match: (request) => request.method === 'PUT', action });
+    const { data, etag } = await fencedClaim(spoiled.getBlockBlobClient(name), fence(2));
+    await fault.fired;
+    proxy.clear();
+    expect([String(data), (await container.getBlockBlobClient(name).getProperties()).etag]).toEqual(['one', etag]);
+  },
+);
