@@ -45,10 +45,10 @@ export interface LeaseEvent {
   readonly provider: string;
   readonly token?: number;
   readonly slot?: number;
-  /** Why it was skipped: `held`, `slot-done` or `slot-passed`. */
+  /** Why it was skipped: `held`, `slot-done` or `slot-passed`. With `released`, where it was not: `lost`, or `unknown` (no answer). */
   readonly reason?: string;
   /**
-   * With `acquired`, `skipped` and `released`: how long ago the last slot that is done was due, ms. For a dead-man alert: a job that hangs is skipped
+   * With `acquired` and `skipped`, and with `released` after a slot was marked: how long ago the last slot that is done was due, ms. For a dead-man alert: a job that hangs is skipped
    * again and again, and this grows. Absent where no slot was ever done, and for Blob leases that are held (ask `read`).
    */
   readonly lastSuccessAgeMs?: number;

@@ -17,6 +17,7 @@ import {
   isName,
   isObject,
   isOneOf,
+  isSignal,
   type Rules,
 } from './options.ts';
 import type { RecordStore } from './ports.ts';
@@ -97,7 +98,6 @@ export const MAX_WAIT_MS = 2_147_483_647;
 
 const isWait = (value: unknown): string | undefined =>
   isObject(value) ?? ('waitMs' in (value as object) ? isInteger(0, MAX_WAIT_MS)((value as { waitMs: unknown }).waitMs) : 'needs waitMs');
-const isSignal = (value: unknown): string | undefined => (value instanceof AbortSignal ? undefined : 'must be an AbortSignal');
 
 /** The rules of {@link GuardOptions}; adapters add their own. */
 export const GUARD_RULES: Rules = {

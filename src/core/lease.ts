@@ -8,7 +8,7 @@
 import { Acquisition } from './acquisition.ts';
 import { sinceSlot, tellLease } from './events.ts';
 import { DEFAULT_LEASE_MS, MAX_WAIT_MS } from './guard.ts';
-import { checkOptions, has, invalidOptions, isFunction, isInteger, isName, isOneOf, type Rules } from './options.ts';
+import { checkOptions, has, invalidOptions, isFunction, isInteger, isName, isOneOf, isSignal, type Rules } from './options.ts';
 import type { Fence, LeaseProvider, System } from './ports.ts';
 import { realSystem } from './system.ts';
 
@@ -41,7 +41,7 @@ export const LEASE_RULES: Rules = {
   onPassed: isOneOf('skip', 'run'),
   waitMs: isInteger(0, MAX_WAIT_MS),
   label: isName(200),
-  signal: (value) => (value instanceof AbortSignal ? undefined : 'must be an AbortSignal'),
+  signal: isSignal,
   remainingMs: isFunction,
 };
 

@@ -55,6 +55,7 @@ export class Lifetime {
   }
 
   remainingMs(): number {
+    if (this.#ended) return 0;
     return Math.max(0, Math.min(this.leaseLeftMs(), this.#options.remainingMs?.() ?? Number.POSITIVE_INFINITY));
   }
 

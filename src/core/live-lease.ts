@@ -5,7 +5,7 @@
  */
 import { bounded, withinInvocation } from './bounded.ts';
 import { isRerunSafeError, RerunSafeError } from './errors.ts';
-import { type LeaseEventName, sinceSlot, tellLease } from './events.ts';
+import { type LeaseEvent, type LeaseEventName, sinceSlot, tellLease } from './events.ts';
 import type { Lease, LeaseOptions } from './lease.ts';
 import { Lifetime } from './lifetime.ts';
 import type { Fence, LeaseProvider, System } from './ports.ts';
@@ -70,7 +70,7 @@ export class LiveLease implements Lease {
   }
 
   remainingMs(): number {
-    return this.#lifetime.remainingMs();
+    return this.#released === undefined ? this.#lifetime.remainingMs() : 0;
   }
 
   assertHeld(minMs = 0): void {
@@ -117,8 +117,10 @@ export class LiveLease implements Lease {
     const wasLost = this.#lifetime.lost;
     const result = await this.#serial.run(() => this.#sendRelease(slotDone));
     this.#lifetime.end();
-    this.#tell('released', undefined, slotDone && result === 'released' ? sinceSlot(this.#slot, this.#system.clock.wallMs()) : {});
-    return wasLost && result === 'released' ? 'lost' : result;
+    const outcome = wasLost && result === 'released' ? 'lost' : result;
+    const age = slotDone && result === 'released' ? sinceSlot(this.#slot, this.#system.clock.wallMs()) : {};
+    this.#tell('released', undefined, { ...age, ...(outcome === 'released' ? {} : { reason: outcome }) });
+    return outcome;
   }
 
   async #sendRelease(slotDone: boolean): Promise<'released' | 'lost' | 'unknown'> {
@@ -142,7 +144,7 @@ export class LiveLease implements Lease {
     return new RerunSafeError('LEASE_LOST', `The lease on "${this.name}" was released.`);
   }
 
-  #tell(event: LeaseEventName, error?: unknown, more: { lastSuccessAgeMs?: number } = {}): void {
+  #tell(event: LeaseEventName, error?: unknown, more: Pick<LeaseEvent, 'lastSuccessAgeMs' | 'reason'> = {}): void {
     tellLease({ ...more, event, name: this.name, provider: this.#leases.name, token: this.token, ...(error === undefined ? {} : { error }) });
   }
 }

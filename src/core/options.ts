@@ -77,3 +77,5 @@ export const has =
     typeof value === 'object' && value !== null && methods.every((m) => typeof (value as Record<string, unknown>)[m] === 'function')
       ? undefined
       : `must be an object with ${methods.join(', ')}`;
+
+export const isSignal: Rule = (value) => (value instanceof AbortSignal ? undefined : 'must be an AbortSignal');

@@ -12,7 +12,7 @@ import { type FencedBlobOptions, fencedWrite, lineOf } from './fenced-write.ts';
 import { toError } from './map-error.ts';
 
 export interface FencedUploadOptions extends FencedBlobOptions {
-  /** The blob's new metadata, beside `fence` and `fencewrite`, which are kept for the check. As with any upload, it replaces the old. */
+  /** The blob's new metadata, beside `fence`, `fencewrite` and `fencedeleted`, which are kept for the check. As with any upload, it replaces the old. */
   readonly metadata?: Readonly<Record<string, string>>;
   readonly blobHTTPHeaders?: BlobHTTPHeaders;
 }
@@ -41,10 +41,14 @@ export async function fencedUpload(
   const bytes = Buffer.from(data as Uint8Array);
   const headers = options?.blobHTTPHeaders === undefined ? {} : { blobHTTPHeaders: options.blobHTTPHeaders };
   const { etag } = await fencedWrite('fencedUpload', blobClient, fence, options, ({ conditions, marks, abortSignal }) =>
-    blobClient.uploadData(bytes, { abortSignal, conditions, metadata: { ...options.metadata, ...marks }, ...headers }),
+    blobClient.uploadData(bytes, { abortSignal, conditions, metadata: { ...withoutDeletion(options.metadata), ...marks }, ...headers }),
   );
   return { etag };
 }
+
+/** Metadata that was read from a claim may carry the mark; what is uploaded is there. */
+const withoutDeletion = (metadata: Readonly<Record<string, string>> = {}): Record<string, string> =>
+  Object.fromEntries(Object.entries(metadata).filter(([name]) => name.toLowerCase() !== 'fencedeleted'));
 
 /**
  * Sets the fence and returns the blob as it stood at that moment: from then on lower tokens are refused. Three requests. Claiming what does not exist
@@ -71,7 +75,8 @@ export async function fencedClaim(
     const read = await send(
       lineOf(blobClient, options),
       'read',
-      (abortSignal) => blobClient.downloadToBuffer(0, size, { abortSignal, conditions }),
+      // In one piece: the SDK would make a request of every 4 MB.
+      (abortSignal) => blobClient.downloadToBuffer(0, size, { abortSignal, conditions, blockSize: size }),
       options.signal,
     );
     if (read.ok) return { etag, data: read.value };

@@ -7,7 +7,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { RerunSafeError } from '../../core/errors.ts';
 import { recordId } from '../../core/key.ts';
-import { checkOptions, has, invalidOptions, isFunction, isInteger, isName, isObject } from '../../core/options.ts';
+import { checkOptions, has, invalidOptions, isFunction, isInteger, isName, isSignal } from '../../core/options.ts';
 import type { Fence } from '../../core/ports.ts';
 import { LEASE_OPERATION } from '../../core/store-leases.ts';
 import { isConstraint, toStoreError } from './map-error.ts';
@@ -112,7 +112,7 @@ function refuseStale({ id, owner, token }: Fence, holders: readonly Holder[]): v
 }
 
 const FENCE_RULES = { id: isName(4096), owner: isName(4096), token: isInteger(0) };
-const RULES = { tableName: isTableName, busyTimeoutMs: isBusyTimeout, signal: isObject };
+const RULES = { tableName: isTableName, busyTimeoutMs: isBusyTimeout, signal: isSignal };
 
 function check(database: unknown, fence: unknown, work: unknown, options: unknown): void {
   checkOptions('fencedTransaction', { database, work }, { database: has('exec', 'prepare'), work: isFunction }, ['database', 'work']);

@@ -23,7 +23,7 @@ export interface SqliteStoreOptions {
   /**
    * A connection of your own, for fenced writes and records in one file; it stays yours to close and to configure: `PRAGMA journal_mode = WAL`, no
    * `synchronous` below FULL, and no time limit of its own for locks (SQLite waits for them inside the event loop). Never await anything while a
-   * transaction is open on it.
+   * transaction is open on it, nor leave an iterator (`iterate()`) open: until it is closed, the connection sees the file as it was.
    */
   readonly database?: DatabaseSync;
   /** Letters, digits and underscores. Default `rerunsafe`. */

@@ -5,13 +5,13 @@
  */
 import type { DatabaseSync } from 'node:sqlite';
 import { writeUnknown } from '../../core/errors.ts';
-import { invalidOptions } from '../../core/options.ts';
 import { isBusy, isConstraint, isNoTransaction } from './map-error.ts';
 
 /**
  * Holds the file's write lock from its first statement on, so that what `body` reads is what it writes over.
  *
- * @throws what `body` or SQLite throws, after rolling back; `WRITE_UNKNOWN` when COMMIT fails in a way that may have committed.
+ * @throws what `body` or SQLite throws, after rolling back; `WRITE_UNKNOWN` when COMMIT fails in a way that may have committed, or when `body` ended the
+ * transaction.
  */
 export function writing<T>(database: DatabaseSync, body: () => T): T {
   database.exec('BEGIN IMMEDIATE');
@@ -25,7 +25,8 @@ export function writing<T>(database: DatabaseSync, body: () => T): T {
   try {
     database.exec('COMMIT');
   } catch (error) {
-    if (isNoTransaction(error)) throw invalidOptions('transaction', ['the work must not end the transaction it was called in']);
+    // Ended by the work, or by SQLite under it (a trigger's ROLLBACK): what was written after that stands, with no fence.
+    if (isNoTransaction(error)) throw writeUnknown('the transaction was over before its work was: what the work wrote after that stands', error);
     rollBack(database);
     // Readers in the way (without a write-ahead log) and deferred constraints: the transaction was still open, and is not any more.
     if (isBusy(error) || isConstraint(error)) throw error;

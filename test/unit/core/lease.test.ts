@@ -273,3 +273,29 @@ describe('the age of the last success', () => {
     }
   });
 });
+
+describe('the event of a release', () => {
+  it.each([
+    ['lost', 'it was somebody else’s by then'],
+    ['unknown', 'there was no answer'],
+  ] as const)('says %s where it was none: %s', async (reason) => {
+    const clock = virtualClock();
+    const plan: FaultPlan = { timers: clock.timers };
+    const store = faultyStore(memoryStore({ clock }), plan);
+    const leases = storeLeases(store);
+    const events: LeaseEvent[] = [];
+    const listen = (message: unknown): void => void events.push(message as LeaseEvent);
+    const got = await tryAcquire(leases, 'job', { leaseMs: 1_000, renew: 'none' }, clock);
+    if (got.kind !== 'acquired') throw new Error(got.kind);
+    if (reason === 'lost') await clock.advance(1_100);
+    else plan.replace = () => 'unavailable';
+    subscribe('rerunsafe:lease', listen);
+    try {
+      expect(await inTime(clock, got.lease.release())).toBe(reason);
+      expect(events.filter(({ event }) => event === 'released')).toEqual([expect.objectContaining({ reason })]);
+      expect(got.lease.remainingMs()).toBe(0);
+    } finally {
+      unsubscribe('rerunsafe:lease', listen);
+    }
+  });
+});

@@ -148,6 +148,7 @@ describe('work that nobody awaited', () => {
       let begun = 0;
       const lost = { code: 'LEASE_LOST' };
       expect(() => run.assertHeld()).toThrow(expect.objectContaining(lost));
+      expect(run.remainingMs()).toBe(0);
       await expect(run.step('late', () => ++begun)).rejects.toMatchObject(lost);
       await expect(run.commit(2, () => Promise.reject(new Error('sent')))).rejects.toMatchObject(lost);
       expect([begun, b.clock.pendingTimers()]).toEqual([0, 0]);

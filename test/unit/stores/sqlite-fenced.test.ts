@@ -183,13 +183,27 @@ describe('fenced transactions on SQLite', () => {
       expect(totals()).toEqual([]);
     });
 
-    it('work that ends the transaction itself is told so', async () => {
-      const { fence } = await taken();
-      const work = (database: DatabaseSync) => database.exec('ROLLBACK');
-      await expect(fencedTransaction(own, fence, work)).rejects.toMatchObject({
-        code: 'INVALID_OPTIONS',
-        message: expect.stringContaining('end the transaction'),
-      });
+    it.each(['COMMIT', 'ROLLBACK'])(
+      'I8 work that ends the transaction itself (%s) is told so: what it wrote after that stands',
+      async (statement) => {
+        const lease = await taken();
+        const work = (database: DatabaseSync): void => {
+          database.exec(statement);
+          add(1)(database);
+        };
+        await expect(fencedTransaction(own, lease.fence, work)).rejects.toMatchObject({
+          code: 'WRITE_UNKNOWN',
+          message: expect.stringContaining('the transaction was over before its work was'),
+        });
+        expect(totals()).toEqual([1]);
+      },
+    );
+
+    it('I12 a signal that is none is refused, before anything waits for it', async () => {
+      const lease = await taken();
+      const options = { signal: new AbortController() as never };
+      await expect(fencedTransaction(own, lease.fence, add(1), options)).rejects.toMatchObject({ code: 'INVALID_OPTIONS' });
+      expect(totals()).toEqual([]);
     });
 
     it('readers in the way of the commit, where there is no write-ahead log: rolled back, and done again when they are gone', async () => {
