@@ -50,7 +50,7 @@ export class LockedFile {
     return this.#run(async () => {
       const [seq, slot] = [(this.#standing?.seq ?? 0) + 1, nextSlot(this.#standing)];
       const bytes = encode(seq, body);
-      await this.#handle.write(bytes, 0, bytes.length, slot * SLOT_BYTES);
+      await writeAll(this.#handle, bytes, slot * SLOT_BYTES);
       await this.#handle.sync();
       this.#standing = { seq, slot, body };
     });
@@ -59,7 +59,7 @@ export class LockedFile {
   /** What may be lost. */
   writeAside(body: object): Promise<void> {
     const bytes = encode(0, body);
-    return this.#run(async () => void (await this.#handle.write(bytes, 0, bytes.length, ASIDE_OFFSET)));
+    return this.#run(() => writeAll(this.#handle, bytes, ASIDE_OFFSET));
   }
 
   /** Frees the lock. Never rejects; again is harmless. */
@@ -80,6 +80,15 @@ export class LockedFile {
   #run<R>(task: () => Promise<R>): Promise<R> {
     if (this.#closed !== undefined) return Promise.reject(storeUnavailable('the file was closed', undefined));
     return this.#serial.run(task);
+  }
+}
+
+/** Where there is hardly room left, the system writes a part and calls it a success; only going on with the rest fails. */
+async function writeAll(handle: FileHandle, bytes: Buffer, offset: number): Promise<void> {
+  for (let done = 0; done < bytes.length; ) {
+    const { bytesWritten } = await handle.write(bytes, done, bytes.length - done, offset + done);
+    if (bytesWritten === 0) throw storeUnavailable(`only ${done} of ${bytes.length} bytes were written`, undefined);
+    done += bytesWritten;
   }
 }
 

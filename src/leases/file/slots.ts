@@ -43,9 +43,27 @@ export function decode(file: Buffer): Contents {
   const beside = aside === undefined ? {} : { aside: aside.body };
   if (first !== undefined && (second === undefined || first.seq > second.seq)) return { kind: 'kept', entry: { ...first, slot: 0 }, ...beside };
   if (second !== undefined) return { kind: 'kept', entry: { ...second, slot: 1 }, ...beside };
-  // The first write of all goes to the first slot. Torn, it had been told to nobody.
-  return { kind: file.length <= SLOT_BYTES ? 'empty' : 'unreadable' };
+  return { kind: isTornFirst(file) ? 'empty' : 'unreadable' };
 }
+
+/**
+ * The first write of all goes to the first slot. Torn, it had been told to nobody. All else that is not whole was once, and what it said may not be forgotten.
+ * Where a crash came before the bytes, but after the length, there are zeros.
+ */
+function isTornFirst(file: Buffer): boolean {
+  if (file.length > SLOT_BYTES) return false;
+  let length = file.length;
+  while (length > 0 && file[length - 1] === 0) length -= 1;
+  const written = file.toString('latin1', 0, length);
+  const [header = '', body, ...rest] = written.split('\n');
+  // A whole one ends in a second line feed: then it is its length that is wrong.
+  if (body === undefined) return FIRST_HEADER.startsWith(header) || /^\d+(?: [0-9a-f]{0,32})?$/.test(afterFirst(header));
+  const declared = /^(\d+) [0-9a-f]{32}$/.exec(afterFirst(header))?.[1];
+  return declared !== undefined && rest.length === 0 && body.length < Number(declared);
+}
+
+const FIRST_HEADER = `${MAGIC} 1 `;
+const afterFirst = (header: string): string => (header.startsWith(FIRST_HEADER) ? header.slice(FIRST_HEADER.length) : '');
 
 /** The slot of the next write: never the one that stands. */
 export const nextSlot = (standing: Entry | undefined): 0 | 1 => (standing?.slot === 0 ? 1 : 0);
