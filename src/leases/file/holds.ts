@@ -8,6 +8,8 @@ import type { LockedFile } from './locked-file.ts';
 
 /** The wall clock is read in whole ms, so what it says has passed may be this much too long: nobody's lock goes while he may still count on it. */
 const GRAIN_MS = 1;
+/** A timer for longer goes off at once. */
+const LONGEST_TIMER_MS = 2_147_483_647;
 
 export class Hold {
   readonly file: LockedFile;
@@ -48,7 +50,7 @@ export class Hold {
   /** The kernel knows of no time: who is late gives the lock up himself, so that a lease that nobody renews comes free. */
   #watch(): void {
     this.#cancelTimer();
-    const inMs = Math.max(1, this.#leaseMs + GRAIN_MS - elapsedMs(this.#since, realSystem.clock));
+    const inMs = Math.min(LONGEST_TIMER_MS, Math.max(1, this.#leaseMs + GRAIN_MS - elapsedMs(this.#since, realSystem.clock)));
     this.#cancelTimer = realSystem.timers.after(inMs, () => {
       if (this.over) void this.end();
       else this.#watch();

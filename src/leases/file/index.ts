@@ -66,7 +66,7 @@ export function fileLeases(options: FileLeasesOptions): Required<LeaseProvider> 
     name: 'file',
     limits: { minLeaseMs: MIN_LEASE_MS, maxLeaseMs: MAX_LEASE_MS },
     async acquire(name, { owner, leaseMs, label, slot }, call = {}) {
-      checkRequest({ owner, leaseMs, slot });
+      checkRequest({ owner, leaseMs, label, slot });
       const path = pathOf(name);
       const key = keyOf(owner, path);
       const wanted = { name, owner, leaseMs, label: label?.slice(0, MAX_LABEL_CHARS), slot };

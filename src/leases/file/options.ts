@@ -55,15 +55,18 @@ const REQUEST: Readonly<Record<string, Rule>> = {
   owner: isText(256),
   token: isInteger(0),
   leaseMs: isDuration(MIN_LEASE_MS, MAX_LEASE_MS),
+  label: (value) => (typeof value === 'string' ? undefined : 'must be a string'),
   slot: isInteger(0),
   slotDone: isInteger(0),
   holdMs: isDuration(0, Number.MAX_SAFE_INTEGER / 2),
 };
 
-/** @throws RerunSafeError `INVALID_OPTIONS`. Unknown fields are left alone: core may say more than a provider needs. */
+const OPTIONAL: ReadonlySet<string> = new Set(['label', 'slot', 'slotDone', 'holdMs']);
+
+/** @throws RerunSafeError `INVALID_OPTIONS`. A length that is missing would be a lease that never ends, or has ended at once. */
 export function checkRequest(given: Readonly<Record<string, unknown>>): void {
   const problems = Object.entries(given).flatMap(([field, value]) => {
-    const wrong = value === undefined ? undefined : REQUEST[field]?.(value);
+    const wrong = value === undefined && OPTIONAL.has(field) ? undefined : REQUEST[field]?.(value);
     return wrong === undefined ? [] : [`${field} ${wrong}`];
   });
   if (problems.length > 0) throw invalidOptions('a file lease', problems);

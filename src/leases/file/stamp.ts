@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { readFile } from 'node:fs/promises';
+import { readFile, readlink } from 'node:fs/promises';
 
 export interface Stamp {
   /** Epoch ms, by the host's wall clock. */
@@ -30,8 +30,13 @@ export async function stampClock(): Promise<StampNow> {
   return () => ({ wallMs: Date.now(), upMs: Number(process.hrtime.bigint() / 1_000_000n), ...(boot === undefined ? {} : { boot }) });
 }
 
-const bootId = (): Promise<string | undefined> =>
-  readFile('/proc/sys/kernel/random/boot_id', 'utf8').then(
-    (text) => text.trim(),
-    () => undefined,
-  );
+/** With the time namespace: a container may have a monotonic clock of its own. */
+async function bootId(): Promise<string | undefined> {
+  try {
+    const boot = (await readFile('/proc/sys/kernel/random/boot_id', 'utf8')).trim();
+    const clock = await readlink('/proc/self/ns/time').catch(() => undefined);
+    return clock === undefined ? boot : `${boot} ${clock}`;
+  } catch {
+    return undefined;
+  }
+}

@@ -65,7 +65,7 @@ describe('two slots', () => {
 
   it('the longest record fits into a slot, whatever its characters', () => {
     const wanted = { name: '\ud800'.repeat(512), owner: '\u0000'.repeat(256), label: '\u0001'.repeat(256), leaseMs: 2_147_483_647 };
-    const record = claimed({ lastSlot: Number.MAX_SAFE_INTEGER } as LeaseRecord, wanted, Number.MAX_SAFE_INTEGER, { ...NOON, boot: 'b'.repeat(36) });
+    const record = claimed({ lastSlot: Number.MAX_SAFE_INTEGER } as LeaseRecord, wanted, Number.MAX_SAFE_INTEGER, { ...NOON, boot: 'b'.repeat(64) });
     expect(decode(encode(Number.MAX_SAFE_INTEGER, record)).entry?.body).toEqual(record);
     expect(() => encode(1, { text: 'x'.repeat(SLOT_BYTES) })).toThrow(RangeError);
   });
