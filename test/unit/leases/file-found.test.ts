@@ -1,12 +1,14 @@
 import { execFile } from 'node:child_process';
 import { chmod, link, lstat, mkdir, readdir, readFile, readlink, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { fencedClaimFile, fencedDeleteFile, fencedWriteFile } from '../../../src/leases/file/index.ts';
 import { decode, encode, SLOT_BYTES } from '../../../src/leases/file/slots.ts';
 import { fileSubject, NAME } from './file-subject.ts';
 
+const SCRIPT = fileURLToPath(new URL('file-found-task.ts', import.meta.url));
 const on = fileSubject();
 const run = promisify(execFile);
 const target = (): string => join(on.root, 'report.csv');
@@ -16,9 +18,8 @@ const STALE = { code: 'STALE_TOKEN', facts: { token: 1, storedToken: 2 } };
 
 /** In a process in which no file grows beyond so many KiB. */
 async function limited(limitKiB: number, task: string, path: string): Promise<string[]> {
-  const script = join(import.meta.dirname, 'file-found-task.ts');
   const command = `ulimit -f ${limitKiB} && exec "$0" "$@"`;
-  const { stdout } = await run('bash', ['-c', command, process.execPath, script, task, path], { timeout: 20_000 });
+  const { stdout } = await run('bash', ['-c', command, process.execPath, SCRIPT, task, path], { timeout: 20_000 });
   return stdout.trim().split('\n');
 }
 
