@@ -8,7 +8,7 @@ import { randomBytes } from 'node:crypto';
 import type { TransactionAction } from '@azure/data-tables';
 import { storeUnavailable } from '../../core/errors.ts';
 import { recordId } from '../../core/key.ts';
-import { isLapsed, type StoredRecord } from '../../core/record.ts';
+import type { StoredRecord } from '../../core/record.ts';
 import { LEASE_OPERATION } from '../../core/store-leases.ts';
 import { etagOf, fromEntity, type Keys, keysOf } from './entity.ts';
 import type { Request } from './request.ts';
@@ -25,7 +25,17 @@ type Entity = Record<string, unknown>;
 export interface Standing {
   readonly record: StoredRecord;
   readonly etag: string;
-  readonly ageMs: number;
+  /** By the service's clock, to the second. */
+  readonly nowMs: number;
+  /** What the lease was given for, and when it or its minimum hold ends by the service's clock, epoch ms. */
+  readonly term: Term;
+}
+
+interface Term {
+  readonly leaseMs: number;
+  readonly endMs: number;
+  /** A transaction has been committed since the row was last renewed, taken or released. */
+  readonly isShared: boolean;
 }
 
 export interface Seen {
@@ -67,24 +77,42 @@ export async function look(request: Request, row: Keys, signal?: AbortSignal): P
 function toStanding(entity: Entity | undefined, dateMs: number): Standing | undefined {
   if (entity === undefined) return undefined;
   const record = fromEntity(entity);
-  return { record, etag: etagOf(entity), ageMs: Math.max(0, dateMs - record.writtenAtMs) };
+  return { record, etag: etagOf(entity), nowMs: Math.max(dateMs, record.writtenAtMs), term: termOf(entity, record) };
+}
+
+/** Our columns are gone with every write of the holder or a successor, who replace the row whole: then the lease counts from that write. */
+function termOf({ fenceEndMs, fenceLeaseMs }: Entity, { writtenAtMs, leaseMs }: StoredRecord): Term {
+  if (fenceEndMs === undefined) return { leaseMs, endMs: writtenAtMs + leaseMs, isShared: false };
+  return { leaseMs: Number(fenceLeaseMs), endMs: Number(fenceEndMs), isShared: true };
+}
+
+/**
+ * What to write as the lease, or as the minimum hold of a released row, so that it ends when it would have ended. Ended for everybody it is 0; until
+ * then at least 1, since the uncertainty about clocks is counted on top of what is not 0.
+ */
+export function leftMs({ record: { state, leaseMs }, nowMs, term }: Standing, uncertaintyMs: number): number {
+  if (leaseMs === 0 || (state !== 'running' && state !== 'released')) return leaseMs;
+  return nowMs > term.endMs + uncertaintyMs ? 0 : Math.max(1, term.endMs - nowMs);
 }
 
 /**
  * Binds a transaction to the row as it stands, and leaves its mark. The mark has a row of its own, which no renewal and no successor writes.
  *
- * To check a row here is to write it, and the service stamps what is written: what is alive is held a little longer by that. A lease that has run out
- * stays so: a holder that does not hear of its loss must not keep others out for ever.
+ * To check a row here is to write it, and the service stamps what is written, from where a lease counts. So the end is kept beside it: consumers that
+ * go on writing must not hold the lease of a dead holder, and it is absolute, so that seconds that a date is cut by do not add up.
  */
-export function checkActions(row: Keys, { record, etag, ageMs }: Standing, uncertaintyMs: number, marks: readonly string[]): TransactionAction[] {
-  const leaseMs = isLapsed(record, ageMs, uncertaintyMs) ? 0 : record.leaseMs;
+export function checkActions(row: Keys, standing: Standing, uncertaintyMs: number, marks: readonly string[]): TransactionAction[] {
+  const { record, etag, term } = standing;
   // For a clean-up of one operation, which finds rows by this.
   const { operation } = record;
+  const columns = { leaseMs: int64(leftMs(standing, uncertaintyMs)), fenceEndMs: int64(term.endMs), fenceLeaseMs: int64(term.leaseMs) };
   return [
     ['upsert', { ...marksOf(row), operation, fenceWrites: marks.slice(0, MARKS_KEPT).join(' ') }, 'Replace'],
-    ['update', { ...row, leaseMs: { type: 'Int64', value: String(leaseMs) } }, 'Merge', { etag }],
+    ['update', { ...row, ...columns }, 'Merge', { etag }],
   ];
 }
+
+const int64 = (value: number) => ({ type: 'Int64', value: String(value) });
 
 /** Whether marks of since `before` are all still there, so that a mark that is missing never landed. */
 export const areComplete = (landed: readonly string[], before: readonly string[]): boolean =>

@@ -5,7 +5,7 @@
  * @module
  */
 import type { TableClient, TableTransactionResponse, TransactionAction } from '@azure/data-tables';
-import { checkOptions, has, invalidOptions, isInteger, isName, isObject } from '../../core/options.ts';
+import { checkOptions, has, invalidOptions, isInteger, isName, isSignal } from '../../core/options.ts';
 import type { Fence } from '../../core/ports.ts';
 import type { Keys } from './entity.ts';
 import { OWN_ROWS, rowOf } from './fence-rows.ts';
@@ -44,8 +44,8 @@ export function fencePartition(id: string, options: { readonly partitions?: numb
  * only then reads, sees all that its predecessor committed and nothing that comes later: no claim is needed first, and a deletion leaves nothing behind.
  *
  * What counts is whether somebody else has taken it. A lease that has run out or was released, and that nobody has taken since, still is its last
- * holder's: what it writes comes before anything that a successor does. The row of a lease that is alive is held by that for as long as by a renewal
- * (the holder's own deadline does not move), and a minimum hold begins anew; one that has run out stays free.
+ * holder's: what it writes comes before anything that a successor does. No transaction prolongs a lease or a minimum hold, beyond the second that the
+ * service's clock is known to: consumers that go on writing do not keep the lease of a dead holder. A renewal costs two requests more after one.
  *
  * Each call reads once and writes once; calls with one fence and client take their turns. Beside the lease's row lies one more, named like it and ending
  * in `.fenced`, by which a transaction whose answer was lost is recognised.
@@ -79,7 +79,7 @@ export async function fencedTransaction(
 }
 
 const FENCE_RULES = { id: isName(4096), owner: isName(4096), token: isInteger(0) };
-const RULES = { partitions: isInteger(1, 65_536), uncertaintyMs: isInteger(1_000), requestTimeoutMs: isInteger(1), signal: isObject };
+const RULES = { partitions: isInteger(1, 65_536), uncertaintyMs: isInteger(1_000), requestTimeoutMs: isInteger(1), signal: isSignal };
 
 function check(client: unknown, fence: unknown, options: unknown): void {
   checkOptions('fencedTransaction', { client }, { client: has('submitTransaction', 'listEntities') }, ['client']);

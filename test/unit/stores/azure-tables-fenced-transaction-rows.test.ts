@@ -1,7 +1,10 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import type { TransactionAction } from '@azure/data-tables';
 import { describe, expect, it } from 'vitest';
 import type { Fence } from '../../../src/core/ports.ts';
+import { decideAcquire } from '../../../src/core/store-leases.ts';
 import { runOnce, storeLeases, tryAcquire } from '../../../src/index.ts';
+import { rowOf } from '../../../src/stores/azure-tables/fence-rows.ts';
 import { fencedTransaction, fencePartition, tableStore } from '../../../src/stores/azure-tables/index.ts';
 import { fencedStage, LONG_MS } from './azure-tables-fenced-stage.ts';
 import { all, freshId, isWrite, methods } from './azure-tables-subject.ts';
@@ -43,11 +46,48 @@ describe('fenced transactions on Table Storage', () => {
       await fencedTransaction(stage.client, lease.fence, [put('report', 1)]);
       const [after, ...others] = await rows();
       expect(others).toEqual([]);
-      expect(after?.record).toEqual({ ...row?.record, writtenAtMs: after?.record.writtenAtMs });
+      expect(after?.record).toEqual({ ...row?.record, writtenAtMs: after?.record.writtenAtMs, leaseMs: after?.record.leaseMs });
+      expect(after?.record.leaseMs).toBeLessThanOrEqual(LONG_MS);
       expect(await stage.leases.read(stage.name)).toMatchObject({ ...before, remainingMs: expect.any(Number) });
       await lease.renew();
       expect(await lease.release()).toBe('released');
       await taken();
+    });
+
+    it("I4 however often consumers write, a dead holder's lease ends, a minimum hold does too, and what has ended does not begin anew", async () => {
+      const lease = await taken(2_000);
+      const begunAtMs = Date.now();
+      const until = async (isFree: () => Promise<boolean>, fence: Fence) => {
+        while (!(await isFree())) {
+          expect(Date.now() - begunAtMs).toBeLessThan(14_000);
+          await fencedTransaction(stage.plain, fence, [put('report', 1)]);
+          await pause(400);
+        }
+        return Date.now() - begunAtMs;
+      };
+      // Lease and uncertainty, the seconds that a Date is cut to, and one turn.
+      const endedAfterMs = await until(async () => (await stage.leases.read(stage.name))?.held === false, lease.fence);
+      expect(endedAfterMs).toBeGreaterThan(2_000);
+      expect(endedAfterMs).toBeLessThan(6_500);
+      const { owner, token } = lease.fence;
+      await stage.leases.release(stage.name, { owner, token, holdMs: 1_000 });
+      const next = { owner: freshId(), leaseMs: LONG_MS };
+      const isFree = async () => decideAcquire(await stage.store.read(rowOf(stage.name, 256).rowKey), next, Date.now(), 1_000).kind === 'claim';
+      await until(isFree, lease.fence);
+      await fencedTransaction(stage.plain, lease.fence, [put('report', 2)]);
+      expect(await isFree()).toBe(true);
+      expect(await stage.leases.acquire(stage.name, next)).toMatchObject({ kind: 'acquired' });
+    }, 30_000);
+
+    it('I6 a renewal begins a new end, which the transactions after it keep', async () => {
+      const { fence } = await taken(3_000);
+      await fencedTransaction(stage.plain, fence, [put('report', 1)]);
+      expect(await stage.leases.renew(stage.name, { ...fence, leaseMs: LONG_MS })).toBe('renewed');
+      await fencedTransaction(stage.plain, fence, [put('report', 2)]);
+      await fencedTransaction(stage.plain, fence, [put('report', 3)]);
+      const { remainingMs } = (await stage.leases.read(stage.name)) ?? {};
+      expect(remainingMs).toBeGreaterThan(LONG_MS - 5_000);
+      expect(remainingMs).toBeLessThanOrEqual(LONG_MS);
     });
 
     it('I5 purge removes the marks that are older than an hour, and leaves the lease and the entities', async () => {
