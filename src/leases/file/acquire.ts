@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { storeUnavailable } from '../../core/errors.ts';
+import { storeMisconfigured, storeUnavailable } from '../../core/errors.ts';
 import type { Acquired } from '../../core/ports.ts';
 import type { Owner } from '../../core/record.ts';
 import { elapsedMs, type Instant, instant, pause, realSystem } from '../../core/system.ts';
@@ -63,6 +63,9 @@ export async function acquire(place: Place, holds: Holds, key: string, path: str
 async function claim({ stamp, directory }: Place, file: LockedFile, wanted: Wanted): Promise<Acquired> {
   const contents = await file.read();
   const standing = recordIn(contents, file.path);
+  if (contents.entry !== undefined && contents.entry.seq >= Number.MAX_SAFE_INTEGER) {
+    throw storeMisconfigured(`${file.path} cannot be written any more: its count of writes is at its end. Break the lease.`);
+  }
   if (standing === undefined) await pause(realSystem, SEED_AFTER_MS);
   const decision = decideAcquire(standing, wanted, stamp());
   if (decision.kind !== 'claim') return decision;

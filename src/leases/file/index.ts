@@ -4,6 +4,7 @@
  * @module
  */
 import { join } from 'node:path';
+import { storeMisconfigured } from '../../core/errors.ts';
 import type { LeaseProvider } from '../../core/ports.ts';
 import { acquire } from './acquire.ts';
 import { fileNameOf } from './file-name.ts';
@@ -58,6 +59,8 @@ export function fileLeases(options: FileLeasesOptions): Required<LeaseProvider> 
     try {
       return await task(await place());
     } catch (error) {
+      // An entry whose checksum is right was written by something else.
+      if (error instanceof SyntaxError) throw storeMisconfigured(`${what}: the lock file holds an entry that is no JSON. Break the lease.`, error);
       throw toError(what, error);
     }
   };

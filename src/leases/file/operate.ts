@@ -3,10 +3,11 @@
  *
  * @module
  */
+import { randomUUID } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
 import { rename, rm } from 'node:fs/promises';
-import { basename, join } from 'node:path';
-import { storeUnavailable } from '../../core/errors.ts';
+import { basename, dirname, join } from 'node:path';
+import { isRerunSafeError, storeMisconfigured, storeUnavailable, writeUnknown } from '../../core/errors.ts';
 import type { LeaseState } from '../../core/ports.ts';
 import { pause, realSystem } from '../../core/system.ts';
 import { SEED_AFTER_MS } from './acquire.ts';
@@ -38,8 +39,8 @@ export async function read(place: Place, path: string): Promise<LeaseState | und
   };
 }
 
-/** One breaks at a time: two could each miss the token that was given out between them. */
-const BREAKERS = '.break';
+/** Of one lease, one breaks at a time: two could each miss the token that was given out between them. */
+const breakersOf = (path: string): string => join(dirname(path), `.${basename(path)}.break`);
 const BREAKERS_WAIT_MS = 5_000;
 
 /**
@@ -47,8 +48,12 @@ const BREAKERS_WAIT_MS = 5_000;
  * lock on a file that is nobody's any more, sees so when it renews, and is fenced by the token of the new one.
  */
 export async function breakLease(place: Place, name: string, path: string, signal: AbortSignal | undefined): Promise<void> {
-  const turn = await lockFile(join(place.directory, BREAKERS), { ...place, waitMs: BREAKERS_WAIT_MS, signal });
-  if (turn === 'held') throw storeUnavailable('somebody else is breaking a lease', undefined);
+  const turn = await lockFile(breakersOf(path), { ...place, waitMs: BREAKERS_WAIT_MS, signal });
+  if (turn === 'held') {
+    throw storeMisconfigured(
+      `another process has had ${breakersOf(path)} locked for ${BREAKERS_WAIT_MS} ms. It hangs while it breaks this lease, or is in the way on purpose: end it (fuser names it), then break again.`,
+    );
+  }
   try {
     const old = await openToRead(path, place.access);
     if (old === undefined) return;
@@ -64,12 +69,12 @@ export async function breakLease(place: Place, name: string, path: string, signa
 
 async function replace(place: Place, name: string, path: string, old: FileHandle): Promise<void> {
   const { directory, locks, stamp } = place;
-  const successor = join(directory, `.${basename(path)}.new`);
-  // Of a break that did not come to its end.
-  await rm(successor, { force: true });
+  // A name that can be guessed can be taken, by a directory or by a file of somebody else.
+  const successor = join(dirname(path), `.${basename(path)}.${randomUUID()}.new`);
   const handle = await create(successor, place.access);
   if (handle === undefined) throw storeUnavailable(`${successor} was made by somebody else`, undefined);
   const file = new LockedFile(path, handle, locks);
+  let replaced = false;
   try {
     // Locked before anybody can find it: nobody acquires it before its token is final.
     if (!locks.tryLock(handle.fd)) throw storeUnavailable(`${successor} is locked by somebody else`, undefined);
@@ -79,15 +84,18 @@ async function replace(place: Place, name: string, path: string, old: FileHandle
     const first = broken(name, [before], stamp());
     await file.write(first);
     await rename(successor, path);
-    await syncDirectory(directory);
+    replaced = true;
     // Until the rename the old file could still be acquired, or released with a mark.
     const after = await standingIn(old);
     if (after !== undefined && (after.token >= first.token || after.lastSlot !== first.lastSlot)) {
       await file.write(broken(name, [after, first], stamp()));
     }
+    await syncDirectory(directory);
+  } catch (error) {
+    throw replaced && !isRerunSafeError(error, 'WRITE_UNKNOWN') ? writeUnknown(`break the lease: ${path} was replaced`, error) : error;
   } finally {
     await file.close();
-    await rm(successor, { force: true }).catch(() => {});
+    if (!replaced) await rm(successor, { force: true }).catch(() => {});
   }
 }
 
@@ -96,8 +104,13 @@ const MOST_LOOKS = 10;
 /** One that is damaged is replaced like any other: tokens go on from the clock. */
 async function standingIn(old: FileHandle): Promise<LeaseRecord | undefined> {
   for (let looks = 0; looks < MOST_LOOKS; looks += 1) {
-    const { entry } = await readContents(old);
-    if (isLeaseRecord(entry?.body)) return entry.body;
+    try {
+      const { entry } = await readContents(old);
+      if (isLeaseRecord(entry?.body)) return entry.body;
+    } catch (error) {
+      // What has the right checksum, and yet is no JSON.
+      if (!(error instanceof SyntaxError)) throw error;
+    }
   }
   return undefined;
 }

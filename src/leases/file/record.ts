@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { storeMisconfigured } from '../../core/errors.ts';
 import type { Acquired } from '../../core/ports.ts';
 import type { Owner } from '../../core/record.ts';
 import { elapsedSinceMs, type Stamp } from './stamp.ts';
@@ -30,8 +31,18 @@ export interface Renewed {
 }
 
 export function isLeaseRecord(body: unknown): body is LeaseRecord {
-  const { token, state, leaseMs, at } = (body ?? {}) as Partial<LeaseRecord>;
-  return Number.isSafeInteger(token) && (state === 'held' || state === 'released') && typeof leaseMs === 'number' && typeof at?.wallMs === 'number';
+  const { token, state, leaseMs, at, owner, label, lastSlot } = (body ?? {}) as Partial<LeaseRecord>;
+  const isTextOrNone = (value: unknown): boolean => value === undefined || typeof value === 'string';
+  return (
+    Number.isSafeInteger(token) &&
+    (state === 'held' || state === 'released') &&
+    Number.isFinite(leaseMs) &&
+    Number.isFinite(at?.wallMs) &&
+    Number.isFinite(at?.upMs) &&
+    isTextOrNone(owner) &&
+    isTextOrNone(label) &&
+    (lastSlot === undefined || Number.isSafeInteger(lastSlot))
+  );
 }
 
 export const leftMs = ({ leaseMs, at }: Pick<LeaseRecord, 'leaseMs' | 'at'>, now: Stamp): number => Math.ceil(leaseMs - elapsedSinceMs(at, now));
@@ -42,8 +53,18 @@ export function heldForMs(record: LeaseRecord, renewed: unknown, now: Stamp): nu
   return Math.max(0, leftMs(last?.token === record.token ? last : record, now));
 }
 
-/** Also where the file was deleted, or the wall clock set back a little. */
-export const nextToken = (record: Pick<LeaseRecord, 'token'> | undefined, now: Stamp): number => Math.max((record?.token ?? 0) + 1, now.wallMs);
+/**
+ * Also where the file was deleted, or the wall clock set back a little.
+ *
+ * @throws RerunSafeError `STORE_MISCONFIGURED`: there is none. To begin anew by itself would let the stores refuse every later holder.
+ */
+export function nextToken(record: Pick<LeaseRecord, 'token'> | undefined, now: Stamp): number {
+  const token = Math.max((record?.token ?? 0) + 1, now.wallMs);
+  if (Number.isSafeInteger(token)) return token;
+  throw storeMisconfigured(
+    `the lock file has the token ${record?.token}, above which there is none; no lease gives out such a one. Use a lease of another name, or, if no store was ever written to with that token, stop all who use this one and delete its file.`,
+  );
+}
 
 export type AcquireDecision = { readonly kind: 'claim'; readonly token: number } | Exclude<Acquired, { kind: 'acquired' }>;
 

@@ -124,7 +124,7 @@ describe('I4 I5 breaking', () => {
     await Promise.all(acquiring);
     expect(new Set(tokens).size).toBe(tokens.length);
     expect((await on.leases.read(NAME))?.token).toBe(Math.max(...tokens));
-    expect((await readdir(on.directory)).sort()).toEqual(['.break', fileNameOf(NAME)]);
+    expect((await readdir(on.directory)).sort()).toEqual([`.${fileNameOf(NAME)}.break`, fileNameOf(NAME)]);
     expect(await on.openFiles()).toEqual([]);
   });
 

@@ -28,7 +28,7 @@ export class FileSubject {
   async open(): Promise<void> {
     this.root = await mkdtemp(join(tmpdir(), 'rerunsafe-file-'));
     this.directory = join(this.root, 'leases');
-    await mkdir(this.directory);
+    await mkdir(this.directory, { mode: 0o700 });
     this.leases = fileLeases({ directory: this.directory });
     this.path = join(this.directory, fileNameOf(NAME));
   }
