@@ -16,6 +16,8 @@ import type { Request } from './request.ts';
 /** Row keys that begin like this are the store's own. */
 export const OWN_ROWS = /^r\d+_/;
 const RECORD_ID = /^r1_[\w-]{43}$/;
+/** Of later formats too: those must be told apart from rows of the caller's, and refused. */
+const RECORD_ROW = /^r\d+_[\w-]{43}$/;
 /** So many later transactions may land before the mark of an earlier one is forgotten. */
 const MARKS_KEPT = 16;
 
@@ -46,6 +48,8 @@ export interface Seen {
 
 /** What looks like a record's id is one; anything else is a lease's name. */
 export const rowOf = (id: string, partitions: number): Keys => keysOf(RECORD_ID.test(id) ? id : recordId(LEASE_OPERATION, [], [id]), partitions);
+
+export const isRecordRow = ({ rowKey }: Readonly<Entity>): boolean => RECORD_ROW.test(String(rowKey));
 
 const MARKS = /^r\d+_[^.]+\.fenced$/;
 export const isMarks = ({ rowKey, fenceWrites }: Readonly<Entity>): boolean => typeof fenceWrites === 'string' && MARKS.test(String(rowKey));
@@ -84,6 +88,13 @@ function toStanding(entity: Entity | undefined, dateMs: number): Standing | unde
 function termOf({ fenceEndMs, fenceLeaseMs }: Entity, { writtenAtMs, leaseMs }: StoredRecord): Term {
   if (fenceEndMs === undefined) return { leaseMs, endMs: writtenAtMs + leaseMs, isShared: false };
   return { leaseMs: Number(fenceLeaseMs), endMs: Number(fenceEndMs), isShared: true };
+}
+
+/** A lease that transactions are being committed under, and that should have been renewed by now. */
+export function isNearItsEnd(standing: Standing | undefined): standing is Standing {
+  if (standing === undefined || standing.record.state !== 'running') return false;
+  const { isShared, endMs, leaseMs } = standing.term;
+  return isShared && standing.nowMs < endMs && endMs - standing.nowMs < leaseMs / 2;
 }
 
 /**

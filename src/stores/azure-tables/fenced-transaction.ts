@@ -45,7 +45,9 @@ export function fencePartition(id: string, options: { readonly partitions?: numb
  *
  * What counts is whether somebody else has taken it. A lease that has run out or was released, and that nobody has taken since, still is its last
  * holder's: what it writes comes before anything that a successor does. No transaction prolongs a lease or a minimum hold, beyond the second that the
- * service's clock is known to: consumers that go on writing do not keep the lease of a dead holder. A renewal costs two requests more after one.
+ * service's clock is known to: consumers that go on writing do not keep the lease of a dead holder. A renewal costs two requests more after one,
+ * and many consumers at once can keep it from getting through: those of a lease that is past its half keep still for up to 750 ms. Give leases that many
+ * consumers share at least 10 s.
  *
  * Each call reads once and writes once; calls with one fence and client take their turns. Beside the lease's row lies one more, named like it and ending
  * in `.fenced`, by which a transaction whose answer was lost is recognised.
@@ -53,8 +55,8 @@ export function fencePartition(id: string, options: { readonly partitions?: numb
  * Mind what the SDK does with actions: an `update` without `{ etag }` is unconditional, `delete` and `upsert` always are.
  *
  * @returns what the service answered, `subResponses` in the order of the actions; undefined where it has landed but the answer was lost.
- * @throws RerunSafeError `STALE_TOKEN` with `facts.token` and `facts.storedToken` (undefined: no such row), `STORE_UNAVAILABLE`, `STORE_MISCONFIGURED`:
- * nothing was written; `WRITE_UNKNOWN`: it may have taken effect; `INVALID_OPTIONS`. What the service says about your actions (a condition that
+ * @throws RerunSafeError `STALE_TOKEN` with `facts.token` and `facts.storedToken`, `STORE_UNAVAILABLE`, `STORE_MISCONFIGURED` (also where this table has
+ * nothing under the fence's name): nothing was written; `WRITE_UNKNOWN`: it may have taken effect, or still do; `INVALID_OPTIONS`. What the service says about your actions (a condition that
  * failed, an entity that it does not take) is the SDK's own `RestError`, and nothing was written.
  *
  * @example
@@ -75,7 +77,7 @@ export async function fencedTransaction(
   checkActionsGiven(actions, row);
   const request = requester(() => Promise.resolve(client), requestTimeoutMs, serviceClock());
   const call = { request, fence, row, actions: [...actions], uncertaintyMs, ...(signal === undefined ? {} : { signal }) };
-  return inLine(client, `${row.partitionKey}/${row.rowKey}`, () => submitFenced(call));
+  return inLine(client, `${row.partitionKey}/${row.rowKey}`, () => submitFenced(call), signal);
 }
 
 const FENCE_RULES = { id: isName(4096), owner: isName(4096), token: isInteger(0) };
@@ -93,10 +95,24 @@ function checkActionsGiven(actions: readonly TransactionAction[], { partitionKey
   const problems: string[] = [];
   if (!Array.isArray(actions) || actions.length > MOST_ACTIONS) problems.push(`the actions must be an array of at most ${MOST_ACTIONS}`);
   else {
-    for (const [n, [, entity]] of actions.entries()) {
+    for (const [n, action] of actions.entries()) {
+      if (!isAction(action)) {
+        problems.push(`action ${n} must be [verb, entity, …] with a verb of ${[...VERBS].join(', ')} and an entity with partitionKey and rowKey`);
+        continue;
+      }
+      const [, entity] = action;
       if (entity.partitionKey !== partitionKey) problems.push(`action ${n} must have the partition key ${partitionKey} (see fencePartition)`);
       if (OWN_ROWS.test(entity.rowKey)) problems.push(`action ${n} is on a row of the store`);
     }
   }
   if (problems.length > 0) throw invalidOptions('fencedTransaction', problems);
+}
+
+const VERBS: ReadonlySet<unknown> = new Set(['create', 'update', 'upsert', 'delete']);
+
+/** The SDK leaves out what it does not know, and commits the rest. */
+function isAction(action: unknown): boolean {
+  if (!Array.isArray(action) || !VERBS.has(action[0])) return false;
+  const { partitionKey, rowKey } = (action[1] ?? {}) as Partial<Keys>;
+  return typeof partitionKey === 'string' && typeof rowKey === 'string';
 }

@@ -7,7 +7,7 @@ import { storeUnavailable } from '../../core/errors.ts';
 import { type Listed, type ListQuery, PURGE_MIN_AGE_MS, type PurgeQuery, type RecordStore } from '../../core/ports.ts';
 import { purgeListed, unlessTooNew } from '../../core/purge.ts';
 import { etagOf, fromEntity, PARTITION_END, PARTITION_PREFIX, timestampMs } from './entity.ts';
-import { isMarks } from './fence-rows.ts';
+import { isMarks, isRecordRow } from './fence-rows.ts';
 import type { Refusal } from './map-error.ts';
 import type { Answer, Request } from './request.ts';
 
@@ -81,8 +81,8 @@ async function* pages(table: Table, query: ListQuery): AsyncGenerator<Found> {
     next = answer.value.next;
     const { entities } = answer.value;
     yield {
-      // Business rows may share a partition with the record they were committed with.
-      records: entities.filter((entity) => entity.schema !== undefined && entity.revision !== undefined),
+      // Rows of the caller's share a partition with the record they were committed with, and may have columns like ours.
+      records: entities.filter(isRecordRow),
       marks: entities.filter(isMarks),
       dateMs: answer.dateMs,
     };

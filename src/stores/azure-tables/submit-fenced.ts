@@ -6,16 +6,18 @@
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { TableClient, TableTransactionResponse, TransactionAction } from '@azure/data-tables';
-import { isRerunSafeError, RerunSafeError, storeUnavailable, writeUnknown } from '../../core/errors.ts';
+import { isRerunSafeError, RerunSafeError, storeMisconfigured, storeUnavailable, writeUnknown } from '../../core/errors.ts';
 import { type Fence, PURGE_MIN_AGE_MS } from '../../core/ports.ts';
 import type { Keys } from './entity.ts';
-import { areComplete, checkActions, look, newMark, type Seen, type Standing } from './fence-rows.ts';
+import { areComplete, checkActions, isNearItsEnd, look, newMark, type Seen, type Standing } from './fence-rows.ts';
 import type { Refusal } from './map-error.ts';
 import type { Request } from './request.ts';
 
 /** Each lost race means that somebody else's write went through; so many in a row have other reasons. */
 const ROUNDS = 20;
 const MOST_PAUSE_MS = 500;
+/** Long enough for a renewal's read and write, where all who share the fence keep still. */
+const ROOM_MS = 500;
 /** So many sends without an answer: the network will not mend within this call. */
 const DOUBTS = 3;
 /** Marks older than an hour may have been removed: a process that was stopped for so long cannot tell any more. */
@@ -45,10 +47,17 @@ export async function submitFenced(call: Call): Promise<TableTransactionResponse
   /** Sends whose effect is not known yet. */
   let doubt: unknown;
   let doubts = 0;
+  let roomMade = false;
   for (let round = 1; round <= ROUNDS; round++) {
     // One lost race is a renewal; more are others of the same holder, who would go on winning.
-    if (round > 2) await pause(Math.random() * Math.min(MOST_PAUSE_MS, 10 * 2 ** round));
-    const seen = await lookAgain(call, doubt);
+    if (round > 2) await wait(Math.random() * Math.min(MOST_PAUSE_MS, 10 * 2 ** round), call);
+    let seen = await lookAgain(call, doubt);
+    if (!roomMade && isNearItsEnd(seen.standing)) {
+      // The holder's renewal is late: what it binds itself to is changed by each of us.
+      roomMade = true;
+      await wait(Math.min(ROOM_MS, seen.standing.term.leaseMs / 8) * (1 + Math.random() / 2), call);
+      seen = await lookAgain(call, doubt);
+    }
     before ??= seen;
     if (seen.landed.includes(mark)) return undefined;
     if (doubt !== undefined && !(areComplete(seen.landed, before.landed) && Date.now() - begunAtMs < MARKS_KEPT_MS)) throw doubt;
@@ -58,8 +67,8 @@ export async function submitFenced(call: Call): Promise<TableTransactionResponse
         // What was bound to the row as it was can land no more.
         doubt = undefined;
       } else if (refusal !== undefined) {
-        // The row is as it was, so it was not its condition that failed.
-        throw refusal.cause;
+        // The row is as it was, so it was not its condition that failed. An earlier try may still land, when what is in its way has gone.
+        throw doubt === undefined ? refusal.cause : writeUnknown('fenced transaction', refusal.cause);
       }
     }
     const standing = ours(call.fence, seen.standing);
@@ -107,6 +116,9 @@ class OfTheActions extends Error {
   }
 }
 
+/** A caller who has gone is told by the look that follows. */
+const wait = (ms: number, { signal }: Call): Promise<void> => pause(ms, undefined, signal === undefined ? {} : { signal }).catch(() => {});
+
 async function lookAgain({ request, row, signal }: Call, doubt: unknown): Promise<Seen> {
   try {
     return await look(request, row, signal);
@@ -118,25 +130,40 @@ async function lookAgain({ request, row, signal }: Call, doubt: unknown): Promis
 
 function ours({ id, owner, token }: Fence, standing: Standing | undefined): Standing {
   if (standing?.record.owner === owner && standing.record.token === token) return standing;
-  const storedToken = standing?.record.token;
-  const why = storedToken === undefined ? 'there is no such row in this table' : `token ${storedToken} stands there`;
-  throw new RerunSafeError('STALE_TOKEN', `Somebody else has taken ${id} (${why}, ours is ${token}). Nothing was written.`, {
-    facts: { id, token, storedToken },
-  });
+  if (standing === undefined) {
+    throw storeMisconfigured(
+      `nothing is kept under the name ${id} in this table (any more). The fence must come from storeLeases (or runOnce) over a tableStore of this very table, with \`partitions\` as given here.`,
+    );
+  }
+  const storedToken = standing.record.token;
+  throw new RerunSafeError(
+    'STALE_TOKEN',
+    `Somebody else has taken ${id} (token ${storedToken} stands there, ours is ${token}). Nothing was written.`,
+    {
+      facts: { id, token, storedToken },
+    },
+  );
 }
 
 const lines = new WeakMap<TableClient, Map<string, Promise<unknown>>>();
 
 /** Each transaction changes the row that the others of the same holder are bound to: at once they would only be in each other's way. */
-export async function inLine<T>(client: TableClient, place: string, task: () => Promise<T>): Promise<T> {
+export function inLine<T>(client: TableClient, place: string, task: () => Promise<T>, signal?: AbortSignal): Promise<T> {
   const line = lines.get(client) ?? new Map<string, Promise<unknown>>();
   lines.set(client, line);
-  const turn = (line.get(place) ?? Promise.resolve()).then(task);
-  const over = turn.catch(() => {});
-  line.set(place, over);
-  try {
-    return await turn;
-  } finally {
-    if (line.get(place) === over) line.delete(place);
-  }
+  return new Promise<T>((resolve, reject) => {
+    const leave = (): void => reject(storeUnavailable('a fenced transaction was given up before its turn', signal?.reason));
+    const turn = async (): Promise<void> => {
+      // From here on the requests look at the signal themselves: what was sent may be in doubt.
+      signal?.removeEventListener('abort', leave);
+      if (signal?.aborted) leave();
+      else await task().then(resolve, reject);
+    };
+    signal?.addEventListener('abort', leave, { once: true });
+    const over = (line.get(place) ?? Promise.resolve()).then(turn).then(() => {
+      if (line.get(place) === over) line.delete(place);
+    });
+    line.set(place, over);
+    if (signal?.aborted) leave();
+  });
 }

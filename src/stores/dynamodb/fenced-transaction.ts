@@ -14,9 +14,9 @@ import type {
   TransactWriteItemsCommandInput,
   TransactWriteItemsCommandOutput,
 } from '@aws-sdk/client-dynamodb';
-import { RerunSafeError, storeUnavailable } from '../../core/errors.ts';
+import { isRerunSafeError, RerunSafeError, storeMisconfigured, storeUnavailable } from '../../core/errors.ts';
 import { recordId } from '../../core/key.ts';
-import { checkOptions, has, invalidOptions, isInteger, isName, isObject } from '../../core/options.ts';
+import { checkOptions, has, invalidOptions, isInteger, isName, isSignal } from '../../core/options.ts';
 import type { Fence } from '../../core/ports.ts';
 import { LEASE_OPERATION } from '../../core/store-leases.ts';
 import { connect, type Session } from './client.ts';
@@ -53,8 +53,8 @@ const PASSING: ReadonlySet<string> = new Set(['TransactionConflict', 'Throttling
  * One request, and again while others are at work on the same items. All tries carry one `ClientRequestToken`, so that a transaction whose answer was
  * lost is recognised by the service. A lease must not be named like the id of a record.
  *
- * @throws RerunSafeError `STALE_TOKEN` with `facts.token` and `facts.storedToken` (undefined: no such item), `STORE_UNAVAILABLE`, `STORE_MISCONFIGURED`:
- * nothing was written; `WRITE_UNKNOWN`: it may have taken effect; `INVALID_OPTIONS`. Where a condition of yours failed, or the service does not take an
+ * @throws RerunSafeError `STALE_TOKEN` with `facts.token` and `facts.storedToken`, `STORE_UNAVAILABLE`, `STORE_MISCONFIGURED` (also where the table has
+ * nothing under the fence's name): nothing was written; `WRITE_UNKNOWN`: it may have taken effect, or still do; `INVALID_OPTIONS`. Where a condition of yours failed, or the service does not take an
  * item, this is the SDK's own `TransactionCanceledException` or `ValidationException`, and nothing was written; `CancellationReasons` are in the order
  * of your items, with one more at the end.
  *
@@ -81,24 +81,38 @@ export async function fencedTransaction(
   // Ours comes last: the reasons of a cancellation are counted from the caller's first.
   const input = { TransactItems: [...items, { ConditionCheck: check }], ClientRequestToken: randomUUID() };
   const connection = connect({ client, tableName: tablesOf(tableName, items), partitionKey, requestTimeoutMs, clock: undefined });
-  const result = await connection.call(signal === undefined ? {} : { signal }, (session) => submit(session, fence, check, input));
-  if ('thrown' in result) throw result.thrown;
-  return result.answer;
+  const theirs = new Set<unknown>();
+  try {
+    return await connection.call(signal === undefined ? {} : { signal }, (session) => submit({ session, fence, check, theirs }, input));
+  } catch (error) {
+    const { cause } = error as Error;
+    // In doubt it stays so: an earlier try may still land, when what is in its way has gone.
+    throw theirs.has(cause) && !isRerunSafeError(error, 'WRITE_UNKNOWN') ? cause : error;
+  }
 }
 
-type Result = { readonly answer: TransactWriteItemsCommandOutput } | { readonly thrown: unknown };
+interface Call {
+  readonly session: Session;
+  readonly fence: Fence;
+  readonly check: ConditionCheck;
+  /** Failures that are about the caller's items. */
+  readonly theirs: Set<unknown>;
+}
 
-async function submit(session: Session, fence: Fence, check: ConditionCheck, input: TransactWriteItemsCommandInput): Promise<Result> {
+async function submit({ session, fence, check, theirs }: Call, input: TransactWriteItemsCommandInput): Promise<TransactWriteItemsCommandOutput> {
   for (let round = 1; ; round++) {
     try {
-      return { answer: await session.write((sdk) => new sdk.TransactWriteItemsCommand(input)) };
+      return await session.write((sdk) => new sdk.TransactWriteItemsCommand(input));
     } catch (error) {
-      if (isValidation(error)) return { thrown: error };
+      if (isValidation(error)) theirs.add(error);
       const reasons = cancellationOf(error);
       if (reasons === undefined && !isTransactionInProgress(error)) throw error;
       const ours = reasons?.at(-1);
-      if (ours?.Code === 'ConditionalCheckFailed') throw stale(fence, ours.Item ?? (await read(session, check)));
-      if (reasons !== undefined && !isPassing(reasons)) return { thrown: error };
+      if (ours?.Code === 'ConditionalCheckFailed') throw stale(fence, ours.Item ?? (await read(session, check)), check);
+      if (reasons !== undefined && !isPassing(reasons)) {
+        theirs.add(error);
+        throw error;
+      }
       if (round === ROUNDS) throw storeUnavailable(`others were at work on the items of a transaction, ${ROUNDS} times in a row`, error);
     }
     await pause(Math.min(MOST_PAUSE_MS, 25 * 2 ** round) * (0.5 + Math.random() / 2));
@@ -115,12 +129,20 @@ async function read(session: Session, { TableName, Key }: ConditionCheck): Promi
   return (await session.read((sdk) => new sdk.GetItemCommand({ TableName, Key, ConsistentRead: true }))).Item;
 }
 
-function stale({ id, token }: Fence, standing: Item | undefined): RerunSafeError {
-  const storedToken = standing?.token?.N === undefined ? undefined : Number(standing.token.N);
-  const why = storedToken === undefined ? 'there is no such item' : `token ${storedToken} stands there`;
-  return new RerunSafeError('STALE_TOKEN', `Somebody else has taken ${id} (${why}, ours is ${token}). Nothing was written.`, {
-    facts: { id, token, storedToken },
-  });
+function stale({ id, token }: Fence, standing: Item | undefined, { TableName }: ConditionCheck): RerunSafeError {
+  if (standing === undefined) {
+    return storeMisconfigured(
+      `nothing is kept under the name ${id} in the table ${TableName} (any more). The fence must come from storeLeases (or runOnce) over a dynamodbStore of this very table, with \`tableName\` and \`partitionKey\` as given here.`,
+    );
+  }
+  const storedToken = standing.token?.N === undefined ? undefined : Number(standing.token.N);
+  return new RerunSafeError(
+    'STALE_TOKEN',
+    `Somebody else has taken ${id} (token ${storedToken} stands there, ours is ${token}). Nothing was written.`,
+    {
+      facts: { id, token, storedToken },
+    },
+  );
 }
 
 /** What is wrong with one of them is told without saying which. */
@@ -130,7 +152,7 @@ function tablesOf(tableName: string, items: readonly TransactWriteItem[]): strin
 }
 
 const FENCE_RULES = { id: isName(4096), owner: isName(4096), token: isInteger(0) };
-const RULES = { tableName: isName(1024), partitionKey: isName(255), requestTimeoutMs: isInteger(1), signal: isObject };
+const RULES = { tableName: isName(1024), partitionKey: isName(255), requestTimeoutMs: isInteger(1), signal: isSignal };
 
 function configure(client: unknown, fence: unknown, items: unknown, given: FencedTransactionOptions) {
   checkOptions('fencedTransaction', { client }, { client: has('send') }, ['client']);
@@ -140,8 +162,18 @@ function configure(client: unknown, fence: unknown, items: unknown, given: Fence
   if (!Array.isArray(items) || items.length > MOST_ITEMS) {
     throw invalidOptions('fencedTransaction', [`the items must be an array of at most ${MOST_ITEMS}`]);
   }
+  const odd = items.flatMap((item, n) => (isItem(item) ? [] : [`item ${n} must be an object with exactly one of ${[...KINDS].join(', ')}`]));
+  if (odd.length > 0) throw invalidOptions('fencedTransaction', odd);
   const tableName = given.tableName ?? process.env.RERUNSAFE_TABLE;
   const { partitionKey = 'id', requestTimeoutMs = 5_000, signal } = given;
   checkOptions('fencedTransaction', { ...given, tableName }, RULES, ['tableName']);
   return { tableName: tableName as string, partitionKey, requestTimeoutMs, signal };
+}
+
+const KINDS: ReadonlySet<string> = new Set(['Put', 'Update', 'Delete', 'ConditionCheck']);
+
+/** The SDK leaves out what it does not know. */
+function isItem(item: unknown): boolean {
+  const given = Object.entries((item ?? {}) as object).filter(([, value]) => value !== undefined);
+  return given.length === 1 && given.every(([kind, value]) => KINDS.has(kind) && typeof value === 'object' && value !== null);
 }

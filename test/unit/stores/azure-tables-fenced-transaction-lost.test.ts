@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import type { Fence } from '../../../src/core/ports.ts';
 import { fencedTransaction } from '../../../src/stores/azure-tables/index.ts';
 import type { FaultAction } from '../../support/proxy.ts';
@@ -91,6 +91,33 @@ describe('fenced transactions on Table Storage', () => {
       await takenOver();
       await pause(1_500);
       expect(await total('report')).toBeUndefined();
+    });
+
+    it("I8 a conflict of the caller's own while an earlier try may still land is WRITE_UNKNOWN, with the conflict as its cause", async () => {
+      const { fence } = await taken();
+      await stage.plain.createEntity(entity('report', { total: 0 }));
+      stage.subject.proxy.inject({ match: isTransaction, action: { delayMs: 1_500, at: 'request' } });
+      const write = fencedTransaction(stage.client, fence, [['create', entity('report', { total: 1 })]], { requestTimeoutMs: 500 });
+      await expect(write).rejects.toMatchObject({ code: 'WRITE_UNKNOWN', cause: { statusCode: 409 } });
+      const { partitionKey, rowKey } = entity('report');
+      await stage.plain.deleteEntity(partitionKey, rowKey);
+      await vi.waitFor(async () => expect(await total('report')).toBe(1), 5_000);
+    });
+
+    it('a caller who has gone while others are before it in the line is told at once, and its turn never comes', async () => {
+      const { fence } = await taken();
+      const held = stage.subject.proxy.inject({ match: isTransaction, action: { delayMs: 1_500, at: 'request' } });
+      const before = fencedTransaction(stage.client, fence, [put('before', 1)]);
+      await held.fired;
+      const gone = new AbortController();
+      const write = fencedTransaction(stage.client, fence, [put('report', 1)], { signal: gone.signal });
+      const behind = fencedTransaction(stage.client, fence, [put('behind', 1)]);
+      const goneAtMs = Date.now();
+      gone.abort();
+      await expect(write).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+      expect(Date.now() - goneAtMs).toBeLessThan(500);
+      await Promise.all([before, behind]);
+      expect([await total('before'), await total('report'), await total('behind')]).toEqual([1, undefined, 1]);
     });
 
     it('a caller who has gone ends the call', async () => {

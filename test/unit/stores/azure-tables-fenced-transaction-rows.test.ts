@@ -90,6 +90,15 @@ describe('fenced transactions on Table Storage', () => {
       expect(remainingMs).toBeLessThanOrEqual(LONG_MS);
     });
 
+    it("list and purge take rows by their row keys: a caller's own may have any columns", async () => {
+      const { fence } = await taken();
+      const own = (row: string, columns: object): TransactionAction => ['upsert', stage.entity(row, columns), 'Replace'];
+      await fencedTransaction(stage.client, fence, [own('a', { schema: 2, revision: 'b' }), own('b', { schema: 1, revision: 4, fenceWrites: 'x' })]);
+      const found = (await all(stage.store, {})).filter(({ id }) => id === rowOf(stage.name, 256).rowKey || id.startsWith(stage.name));
+      expect(found.map(({ id }) => id)).toEqual([rowOf(stage.name, 256).rowKey]);
+      expect(await stage.store.purge({})).toEqual({ removed: 0 });
+    });
+
     it('I5 purge removes the marks that are older than an hour, and leaves the lease and the entities', async () => {
       const table = stage.subject.client();
       let hours = 0;
@@ -157,6 +166,12 @@ describe('fenced transactions on Table Storage', () => {
     );
     await expect(wrong(Array.from({ length: 99 }, (_, n) => put(String(n), n)))).rejects.toMatchObject(problems('at most 98'));
     await expect(wrong('report')).rejects.toMatchObject(problems('array'));
+    const keys = { partitionKey: stage.partitionKey, rowKey: 'x' };
+    for (const verb of ['insert', 'merge', 'replace', 'toString']) {
+      await expect(wrong([put('a', 1), [verb, keys]])).rejects.toMatchObject(problems('action 1'));
+    }
+    const odd = [undefined, null, 7, {}, keys, [], ['create'], ['create', null], ['upsert', { partitionKey: stage.partitionKey }]];
+    for (const action of odd) await expect(wrong([action])).rejects.toMatchObject(problems('action 0'));
     await expect(wrong([], { token: 1.5 })).rejects.toMatchObject(problems('token'));
     await expect(wrong([], { owner: undefined })).rejects.toMatchObject(problems('owner'));
     await expect(wrong([], {}, { partition: 3, requestTimeoutMs: 0 })).rejects.toMatchObject(problems('partition', 'requestTimeoutMs'));

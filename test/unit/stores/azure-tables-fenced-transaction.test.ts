@@ -66,9 +66,14 @@ describe('fenced transactions on Table Storage', () => {
       const write = [put('report', 1)];
       await expect(fencedTransaction(stage.client, { ...fence, owner: 'somebody' }, write)).rejects.toMatchObject({ code: 'STALE_TOKEN' });
       await expect(fencedTransaction(stage.client, { ...fence, token: fence.token + 1 }, write)).rejects.toMatchObject({ code: 'STALE_TOKEN' });
+    });
+
+    it('a fence of what is kept elsewhere is for a person, and not somebody else having taken it', async () => {
+      const { fence } = await taken();
       stage.partitionKey = fencePartition('never taken');
       await expect(fencedTransaction(stage.client, { ...fence, id: 'never taken' }, [put('report', 1)])).rejects.toMatchObject({
-        facts: { storedToken: undefined },
+        code: 'STORE_MISCONFIGURED',
+        message: expect.stringMatching(/nothing is kept .*never taken.*storeLeases.*partitions/),
       });
     });
 

@@ -86,6 +86,21 @@ describe.runIf(await javaAvailable())('fenced transactions on DynamoDB Local', (
       expect(await total('report')).toBeUndefined();
     });
 
+    it("I8 a condition of the caller's that fails while an earlier try may still land is WRITE_UNKNOWN, with that as its cause", async () => {
+      const { fence } = await taken();
+      await fencedTransaction(stage.plain, fence, [put('report', 0)], { tableName: stage.tableName });
+      const client = stage.emulator.client({
+        endpoint: stage.proxy.url,
+        maxAttempts: 3,
+        requestHandler: { requestTimeout: 400, throwOnRequestTimeout: true },
+      });
+      stage.proxy.inject({ match: isTransaction, action: { delayMs: 2_000, at: 'request' } });
+      await expect(fencedTransaction(client, fence, [put('report', 1, onlyNew)], { tableName: stage.tableName })).rejects.toMatchObject({
+        code: 'WRITE_UNKNOWN',
+        cause: { name: 'TransactionCanceledException', CancellationReasons: [{ Code: 'ConditionalCheckFailed' }, { Code: 'None' }] },
+      });
+    });
+
     it('a caller who has gone ends the call', async () => {
       const { fence } = await taken();
       const gone = AbortSignal.abort(new Error('gone'));

@@ -60,7 +60,14 @@ describe.runIf(await javaAvailable())('fenced transactions on DynamoDB Local', (
       await expect(write({ ...fence, owner: 'somebody' }, [put('report', 1)])).rejects.toMatchObject({ code: 'STALE_TOKEN' });
       await expect(write({ ...fence, token: fence.token - 1 }, [put('report', 1)])).rejects.toMatchObject({ code: 'STALE_TOKEN' });
       await expect(write({ ...fence, token: fence.token + 1 }, [put('report', 1)])).rejects.toMatchObject({ code: 'STALE_TOKEN' });
-      await expect(write({ ...fence, id: 'never taken' }, [put('report', 1)])).rejects.toMatchObject({ facts: { storedToken: undefined } });
+      expect(await total('report')).toBeUndefined();
+    });
+
+    it('a fence of what is kept elsewhere is for a person, and not somebody else having taken it', async () => {
+      const { fence } = await taken();
+      const told = { code: 'STORE_MISCONFIGURED', message: expect.stringMatching(/nothing is kept .*storeLeases.*tableName/) };
+      await expect(write({ ...fence, id: 'never taken' }, [put('report', 1)])).rejects.toMatchObject(told);
+      await expect(write(fence, [put('report', 1)], { tableName: stage.TableName })).rejects.toMatchObject(told);
       expect(await total('report')).toBeUndefined();
     });
 
@@ -208,6 +215,8 @@ describe.runIf(await javaAvailable())('fenced transactions on DynamoDB Local', (
       const many = Array.from({ length: 100 }, (_, n) => put(String(n), n));
       await expect(write(fence, many)).rejects.toMatchObject(problems('at most 99'));
       await expect(write(fence, 'x' as never)).rejects.toMatchObject(problems('array'));
+      const odd = [undefined, null, 7, {}, { Putt: {} }, { Put: undefined }, { Put: 'x' }, { ...put('a', 1), Delete: {} }, [], ['Put']];
+      for (const item of odd) await expect(write(fence, [put('b', 1), item as never])).rejects.toMatchObject(problems('item 1'));
       await expect(write({ ...fence, token: Number.NaN }, [])).rejects.toMatchObject(problems('token'));
       await expect(write(undefined as never, [])).rejects.toMatchObject(problems('id', 'owner', 'token'));
       await expect(write(fence, [], { table: 'x', requestTimeoutMs: 0 })).rejects.toMatchObject(problems('table', 'requestTimeoutMs'));
