@@ -49,7 +49,17 @@ export interface Seen {
 /** What looks like a record's id is one; anything else is a lease's name. */
 export const rowOf = (id: string, partitions: number): Keys => keysOf(RECORD_ID.test(id) ? id : recordId(LEASE_OPERATION, [], [id]), partitions);
 
-export const isRecordRow = ({ rowKey }: Readonly<Entity>): boolean => RECORD_ROW.test(String(rowKey));
+/** A row of the caller's may have columns named like ours. Only under a record's own key is a row that cannot be read a failure. */
+export function isRecordRow(entity: Readonly<Entity>): boolean {
+  if (RECORD_ROW.test(String(entity.rowKey))) return true;
+  // Whoever uses the store by itself may give it other ids.
+  if (entity.schema === undefined || entity.revision === undefined) return false;
+  try {
+    return fromEntity(entity) !== undefined;
+  } catch {
+    return false;
+  }
+}
 
 const MARKS = /^r\d+_[^.]+\.fenced$/;
 export const isMarks = ({ rowKey, fenceWrites }: Readonly<Entity>): boolean => typeof fenceWrites === 'string' && MARKS.test(String(rowKey));
