@@ -16,7 +16,10 @@ const ANSWERS: Readonly<Record<FunctionName, Readonly<Record<'done' | 'thrown' |
     done: { kind: 'response', payload: { attempt: 1 } },
     thrown: { kind: 'error', errorMessage: 'declined' },
     'in flight': { kind: 'error', errorMessage: expect.stringContaining('may still be going on') },
-    'store down': { kind: 'error', errorMessage: expect.stringMatching(/did not take the request|No answer to a write|about to reach its time limit/) },
+    'store down': {
+      kind: 'error',
+      errorMessage: expect.stringMatching(/did not take the request|No answer to a write|about to reach its time limit/),
+    },
   },
   http: {
     done: { kind: 'response', payload: { statusCode: 201 } },
@@ -34,7 +37,10 @@ const ANSWERS: Readonly<Record<FunctionName, Readonly<Record<'done' | 'thrown' |
     done: { kind: 'response', payload: { token: expect.any(Number) } },
     thrown: { kind: 'error', errorMessage: 'declined' },
     'in flight': { kind: 'response', payload: null },
-    'store down': { kind: 'error', errorMessage: expect.stringMatching(/did not take the request|No answer to a write|about to reach its time limit/) },
+    'store down': {
+      kind: 'error',
+      errorMessage: expect.stringMatching(/did not take the request|No answer to a write|about to reach its time limit/),
+    },
   },
 };
 
