@@ -99,6 +99,9 @@ export class NotDoneError extends Error {
   }
 }
 
+/** Marks an error of this package as one that says: nothing has happened. */
+export const asNotDone = <E extends object>(error: E): E => Object.defineProperty(error, NOT_DONE, { value: true });
+
 export const isPermanentError = (error: unknown): error is PermanentError => hasBrand(error, PERMANENT);
 export const isNotDoneError = (error: unknown): error is NotDoneError => hasBrand(error, NOT_DONE);
 

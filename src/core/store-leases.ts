@@ -8,10 +8,13 @@ import { storeUnavailable } from './errors.ts';
 import { labelOf, recordId } from './key.ts';
 import { checkOptions, has } from './options.ts';
 import type { Acquired, AcquireRequest, CallOptions, LeaseProvider, LeaseState, RecordStore, Stored, WriteResult } from './ports.ts';
-import { FOREVER_MS, isLapsed, type Owner, type RecordToWrite, SCHEMA } from './record.ts';
+import { FOREVER_MS, isLapsed, type Owner, type RecordId, type RecordToWrite, SCHEMA } from './record.ts';
 
 /** The operation of all lease rows, for `list`. */
 export const LEASE_OPERATION = 'rerunsafe/lease';
+
+/** The row of the lease of this name. */
+export const leaseRowId = (name: string): RecordId => recordId(LEASE_OPERATION, [], [name]);
 
 /** Under contention a row changes between the look and the write; somebody got on each time. */
 const MOST_ROUNDS = 50;
@@ -179,11 +182,11 @@ class StoreLeases implements Required<LeaseProvider> {
   }
 
   #read(name: string, options: CallOptions | undefined): Promise<Stored | undefined> {
-    return this.#store.read(idOf(name), options);
+    return this.#store.read(leaseRowId(name), options);
   }
 
   async #write(name: string, record: RecordToWrite, over: Stored | undefined, options: CallOptions | undefined): Promise<WriteResult> {
-    const id = idOf(name);
+    const id = leaseRowId(name);
     // Whoever asked has gone: what a slow look brings up now must not be taken for him.
     options?.signal?.throwIfAborted();
     return over === undefined ? this.#store.create(id, record, options) : this.#store.replace(id, record, over.version, options);
@@ -191,7 +194,6 @@ class StoreLeases implements Required<LeaseProvider> {
 }
 
 const lastSlotOf = ({ slot }: RecordToWrite): { lastSlot?: number } => (slot === undefined ? {} : { lastSlot: slot });
-const idOf = (name: string) => recordId(LEASE_OPERATION, [], [name]);
 const tooBusy = (name: string) => storeUnavailable(`the lease "${name}" changed under each of ${MOST_ROUNDS} tries`, undefined);
 
 function conflictOf(result: Exclude<WriteResult, { ok: true }>): Stored | undefined {

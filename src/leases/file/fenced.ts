@@ -10,7 +10,7 @@ import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { types } from 'node:util';
 import { RerunSafeError, storeMisconfigured, storeUnavailable, writeUnknown } from '../../core/errors.ts';
-import { checkOptions, isInteger, type Rule } from '../../core/options.ts';
+import { checkOptions, isInteger, isSignal, type Rule } from '../../core/options.ts';
 import type { Fence } from '../../core/ports.ts';
 import { ifAbsent, targetOf } from './fenced-target.ts';
 import { type LockedFile, lockFile } from './locked-file.ts';
@@ -178,7 +178,6 @@ async function keepOwner(handle: FileHandle, { uid, gid }: { readonly uid: numbe
 }
 
 const isPath: Rule = (value) => (typeof value === 'string' && value !== '' && !value.includes('\0') ? undefined : 'must be a path');
-const isSignal: Rule = (value) => (value instanceof AbortSignal ? undefined : 'must be an AbortSignal');
 
 /** Of other arrays of numbers each would be cut down to a byte; of an object nothing would be left. */
 const isData: Rule = (value) => (typeof value === 'string' || types.isUint8Array(value) ? undefined : 'must be a string or a Uint8Array');

@@ -7,15 +7,13 @@
 import { randomBytes } from 'node:crypto';
 import type { TransactionAction } from '@azure/data-tables';
 import { storeUnavailable } from '../../core/errors.ts';
-import { recordId } from '../../core/key.ts';
+import { rowIdOf } from '../../core/fence.ts';
 import type { StoredRecord } from '../../core/record.ts';
-import { LEASE_OPERATION } from '../../core/store-leases.ts';
 import { etagOf, fromEntity, type Keys, keysOf } from './entity.ts';
 import type { Request } from './request.ts';
 
 /** Row keys that begin like this are the store's own. */
 export const OWN_ROWS = /^r\d+_/;
-const RECORD_ID = /^r1_[\w-]{43}$/;
 /** Of later formats too: those must be told apart from rows of the caller's, and refused. */
 const RECORD_ROW = /^r\d+_[\w-]{43}$/;
 /** So many later transactions may land before the mark of an earlier one is forgotten. */
@@ -46,8 +44,7 @@ export interface Seen {
   readonly landed: readonly string[];
 }
 
-/** What looks like a record's id is one; anything else is a lease's name. */
-export const rowOf = (id: string, partitions: number): Keys => keysOf(RECORD_ID.test(id) ? id : recordId(LEASE_OPERATION, [], [id]), partitions);
+export const rowOf = (fenceId: string, partitions: number): Keys => keysOf(rowIdOf(fenceId), partitions);
 
 /** A row of the caller's may have columns named like ours. Only under a record's own key is a row that cannot be read a failure. */
 export function isRecordRow(entity: Readonly<Entity>): boolean {

@@ -5,6 +5,7 @@
  * @module
  */
 import type { TableClient, TableTransactionResponse, TransactionAction } from '@azure/data-tables';
+import { checkFence } from '../../core/fence.ts';
 import { checkOptions, has, invalidOptions, isInteger, isName, isSignal } from '../../core/options.ts';
 import type { Fence } from '../../core/ports.ts';
 import type { Keys } from './entity.ts';
@@ -56,8 +57,8 @@ export function fencePartition(id: string, options: { readonly partitions?: numb
  *
  * @returns what the service answered, `subResponses` in the order of the actions; undefined where it has landed but the answer was lost.
  * @throws RerunSafeError `STALE_TOKEN` with `facts.token` and `facts.storedToken`, `STORE_UNAVAILABLE`, `STORE_MISCONFIGURED` (also where this table has
- * nothing under the fence's name): nothing was written; `WRITE_UNKNOWN`: it may have taken effect, or still do; `INVALID_OPTIONS`. What the service says about your actions (a condition that
- * failed, an entity that it does not take) is the SDK's own `RestError`, and nothing was written.
+ * nothing under the fence's name): nothing was written; `WRITE_UNKNOWN`: it may have taken effect, or still do; `INVALID_OPTIONS`. What the service says
+ * about your actions (a condition that failed, an entity that it does not take) is the SDK's own `RestError`, and nothing was written.
  *
  * @example
  * const partitionKey = fencePartition('nightly');
@@ -80,14 +81,11 @@ export async function fencedTransaction(
   return inLine(client, `${row.partitionKey}/${row.rowKey}`, () => submitFenced(call), signal);
 }
 
-const FENCE_RULES = { id: isName(4096), owner: isName(4096), token: isInteger(0) };
 const RULES = { partitions: isInteger(1, 65_536), uncertaintyMs: isInteger(1_000), requestTimeoutMs: isInteger(1), signal: isSignal };
 
 function check(client: unknown, fence: unknown, options: unknown): void {
   checkOptions('fencedTransaction', { client }, { client: has('submitTransaction', 'listEntities') }, ['client']);
-  // It may have travelled in a message, with whatever else that carries.
-  const { id, owner, token } = (fence ?? {}) as Partial<Fence>;
-  checkOptions('fence', { id, owner, token }, FENCE_RULES, ['id', 'owner', 'token']);
+  checkFence(fence);
   checkOptions('fencedTransaction', options, RULES);
 }
 

@@ -6,7 +6,8 @@
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { TableClient, TableTransactionResponse, TransactionAction } from '@azure/data-tables';
-import { isRerunSafeError, RerunSafeError, storeMisconfigured, storeUnavailable, writeUnknown } from '../../core/errors.ts';
+import { isRerunSafeError, storeUnavailable, writeUnknown } from '../../core/errors.ts';
+import { mustHold } from '../../core/fence.ts';
 import { type Fence, PURGE_MIN_AGE_MS } from '../../core/ports.ts';
 import type { Keys } from './entity.ts';
 import { areComplete, checkActions, isNearItsEnd, look, newMark, type Seen, type Standing } from './fence-rows.ts';
@@ -71,7 +72,8 @@ export async function submitFenced(call: Call): Promise<TableTransactionResponse
         throw doubt === undefined ? refusal.cause : writeUnknown('fenced transaction', refusal.cause);
       }
     }
-    const standing = ours(call.fence, seen.standing);
+    mustHold(call.fence, seen.standing?.record, 'this table');
+    const standing = seen.standing as Standing;
     if (doubts === DOUBTS) throw doubt ?? storeUnavailable('a fenced transaction got no answer', undefined);
     const checks = checkActions(call.row, standing, call.uncertaintyMs, [mark, ...seen.landed]);
     const result = await send(call, [...call.actions, ...checks], doubt);
@@ -126,23 +128,6 @@ async function lookAgain({ request, row, signal }: Call, doubt: unknown): Promis
     if (doubt !== undefined) throw writeUnknown('a fenced transaction could not be looked up', error);
     throw error;
   }
-}
-
-function ours({ id, owner, token }: Fence, standing: Standing | undefined): Standing {
-  if (standing?.record.owner === owner && standing.record.token === token) return standing;
-  if (standing === undefined) {
-    throw storeMisconfigured(
-      `nothing is kept under the name ${id} in this table (any more). The fence must come from storeLeases (or runOnce) over a tableStore of this very table, with \`partitions\` as given here.`,
-    );
-  }
-  const storedToken = standing.record.token;
-  throw new RerunSafeError(
-    'STALE_TOKEN',
-    `Somebody else has taken ${id} (token ${storedToken} stands there, ours is ${token}). Nothing was written.`,
-    {
-      facts: { id, token, storedToken },
-    },
-  );
 }
 
 const lines = new WeakMap<TableClient, Map<string, Promise<unknown>>>();

@@ -14,11 +14,10 @@ import type {
   TransactWriteItemsCommandInput,
   TransactWriteItemsCommandOutput,
 } from '@aws-sdk/client-dynamodb';
-import { isRerunSafeError, RerunSafeError, storeMisconfigured, storeUnavailable } from '../../core/errors.ts';
-import { recordId } from '../../core/key.ts';
+import { isRerunSafeError, storeUnavailable } from '../../core/errors.ts';
+import { checkFence, mustHold, rowIdOf } from '../../core/fence.ts';
 import { checkOptions, has, invalidOptions, isInteger, isName, isSignal } from '../../core/options.ts';
 import type { Fence } from '../../core/ports.ts';
-import { LEASE_OPERATION } from '../../core/store-leases.ts';
 import { connect, type Session } from './client.ts';
 import type { Item } from './item.ts';
 import { cancellationOf, isTransactionInProgress, isValidation } from './map-error.ts';
@@ -38,7 +37,6 @@ const MOST_ITEMS = 99;
 /** Others at work on the same items are gone in milliseconds; with these pauses the last try comes after two to three seconds. */
 const ROUNDS = 8;
 const MOST_PAUSE_MS = 800;
-const RECORD_ID = /^r1_[\w-]{43}$/;
 /** What others are doing, or doing too much of, at this moment. */
 const PASSING: ReadonlySet<string> = new Set(['TransactionConflict', 'ThrottlingError', 'ProvisionedThroughputExceeded']);
 
@@ -54,9 +52,9 @@ const PASSING: ReadonlySet<string> = new Set(['TransactionConflict', 'Throttling
  * lost is recognised by the service. A lease must not be named like the id of a record.
  *
  * @throws RerunSafeError `STALE_TOKEN` with `facts.token` and `facts.storedToken`, `STORE_UNAVAILABLE`, `STORE_MISCONFIGURED` (also where the table has
- * nothing under the fence's name): nothing was written; `WRITE_UNKNOWN`: it may have taken effect, or still do; `INVALID_OPTIONS`. Where a condition of yours failed, or the service does not take an
- * item, this is the SDK's own `TransactionCanceledException` or `ValidationException`, and nothing was written; `CancellationReasons` are in the order
- * of your items, with one more at the end.
+ * nothing under the fence's name): nothing was written; `WRITE_UNKNOWN`: it may have taken effect, or still do; `INVALID_OPTIONS`. Where a condition of
+ * yours failed, or the service does not take an item, this is the SDK's own `TransactionCanceledException` or `ValidationException`, and nothing was
+ * written; `CancellationReasons` are in the order of your items, with one more at the end.
  *
  * @example
  * await withLease(leases, 'nightly', {}, (lease) =>
@@ -72,7 +70,7 @@ export async function fencedTransaction(
   const { tableName, partitionKey, requestTimeoutMs, signal } = configure(client, fence, items, options);
   const check: ConditionCheck = {
     TableName: tableName,
-    Key: { [partitionKey]: { S: RECORD_ID.test(fence.id) ? fence.id : recordId(LEASE_OPERATION, [], [fence.id]) } },
+    Key: { [partitionKey]: { S: rowIdOf(fence.id) } },
     ConditionExpression: '#owner = :owner AND #token = :token',
     ExpressionAttributeNames: { '#owner': 'owner', '#token': 'token' },
     ExpressionAttributeValues: { ':owner': { S: fence.owner }, ':token': { N: String(fence.token) } },
@@ -108,7 +106,11 @@ async function submit({ session, fence, check, theirs }: Call, input: TransactWr
       const reasons = cancellationOf(error);
       if (reasons === undefined && !isTransactionInProgress(error)) throw error;
       const ours = reasons?.at(-1);
-      if (ours?.Code === 'ConditionalCheckFailed') throw stale(fence, ours.Item ?? (await read(session, check)), check);
+      if (ours?.Code === 'ConditionalCheckFailed') {
+        mustHold(fence, holderIn(ours.Item ?? (await read(session, check))), `the table ${check.TableName}`);
+        // Owners and tokens never come again, so this cannot be; and it must not pass for a failure of the caller's items.
+        throw storeUnavailable('the check of the lease failed, and yet it is ours', error);
+      }
       if (reasons !== undefined && !isPassing(reasons)) {
         theirs.add(error);
         throw error;
@@ -129,20 +131,8 @@ async function read(session: Session, { TableName, Key }: ConditionCheck): Promi
   return (await session.read((sdk) => new sdk.GetItemCommand({ TableName, Key, ConsistentRead: true }))).Item;
 }
 
-function stale({ id, token }: Fence, standing: Item | undefined, { TableName }: ConditionCheck): RerunSafeError {
-  if (standing === undefined) {
-    return storeMisconfigured(
-      `nothing is kept under the name ${id} in the table ${TableName} (any more). The fence must come from storeLeases (or runOnce) over a dynamodbStore of this very table, with \`tableName\` and \`partitionKey\` as given here.`,
-    );
-  }
-  const storedToken = standing.token?.N === undefined ? undefined : Number(standing.token.N);
-  return new RerunSafeError(
-    'STALE_TOKEN',
-    `Somebody else has taken ${id} (token ${storedToken} stands there, ours is ${token}). Nothing was written.`,
-    {
-      facts: { id, token, storedToken },
-    },
-  );
+function holderIn(item: Item | undefined): { owner: string; token: number } | undefined {
+  return item && { owner: item.owner?.S ?? '', token: Number(item.token?.N) };
 }
 
 /** What is wrong with one of them is told without saying which. */
@@ -151,14 +141,11 @@ function tablesOf(tableName: string, items: readonly TransactWriteItem[]): strin
   return [...new Set([tableName, ...theirs])].join(', ');
 }
 
-const FENCE_RULES = { id: isName(4096), owner: isName(4096), token: isInteger(0) };
 const RULES = { tableName: isName(1024), partitionKey: isName(255), requestTimeoutMs: isInteger(1), signal: isSignal };
 
 function configure(client: unknown, fence: unknown, items: unknown, given: FencedTransactionOptions) {
   checkOptions('fencedTransaction', { client }, { client: has('send') }, ['client']);
-  // It may have travelled in a message, with whatever else that carries.
-  const { id, owner, token } = (fence ?? {}) as Partial<Fence>;
-  checkOptions('fence', { id, owner, token }, FENCE_RULES, ['id', 'owner', 'token']);
+  checkFence(fence);
   if (!Array.isArray(items) || items.length > MOST_ITEMS) {
     throw invalidOptions('fencedTransaction', [`the items must be an array of at most ${MOST_ITEMS}`]);
   }

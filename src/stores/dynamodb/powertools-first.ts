@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { isRerunSafeError, RerunSafeError } from '../../core/errors.ts';
+import { asNotDone, isRerunSafeError, RerunSafeError } from '../../core/errors.ts';
 import { checkOptions, invalidOptions, isFunction, isOneOf, type Rules } from '../../core/options.ts';
 import { currentRun } from '../../core/run.ts';
 import type { PowertoolsRecord, PowertoolsRecords } from './powertools-records.ts';
@@ -30,8 +30,6 @@ const WHAT = 'powertoolsRecords.first';
 const FUNCTIONS: Rules = { payloadOf: isFunction, handler: isFunction };
 const RULES: Rules = { validate: isFunction, revive: isFunction, refuse: isFunction, onUnknown: isOneOf('retry', 'block') };
 
-/** The mark of a `NotDoneError`: even where `onUnknown` is not `retry`, a refusal says that nothing has happened. */
-const NOT_DONE = Symbol.for('rerunsafe.not-done');
 /** The mark of an answer that was `reject`ed; all copies of the package share it. */
 const REJECTED = Symbol.for('rerunsafe.rejected');
 
@@ -45,8 +43,8 @@ export function first({ read, tableName }: Records): Pick<PowertoolsRecords, 'fi
   /** Thrown before the handler began. */
   const withdrawn = (error: unknown): unknown => {
     if (typeof error === 'object' && error !== null) refusals.add(error);
-    if (isRerunSafeError(error)) Object.defineProperty(error, NOT_DONE, { value: true });
-    return error;
+    // Even where `onUnknown` is not `retry`, a refusal says that nothing has happened.
+    return isRerunSafeError(error) ? asNotDone(error) : error;
   };
   const blocked = (): RerunSafeError =>
     new RerunSafeError(

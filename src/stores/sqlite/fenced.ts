@@ -5,11 +5,9 @@
  * @module
  */
 import type { DatabaseSync } from 'node:sqlite';
-import { RerunSafeError } from '../../core/errors.ts';
-import { recordId } from '../../core/key.ts';
-import { checkOptions, has, invalidOptions, isFunction, isInteger, isName, isSignal } from '../../core/options.ts';
+import { checkFence, mustHold, rowIdOf } from '../../core/fence.ts';
+import { checkOptions, has, invalidOptions, isFunction, isSignal } from '../../core/options.ts';
 import type { Fence } from '../../core/ports.ts';
-import { LEASE_OPERATION } from '../../core/store-leases.ts';
 import { isConstraint, toStoreError } from './map-error.ts';
 import { prepareOn } from './source.ts';
 import { DEFAULT_TABLE_NAME, isTableName, sqlFor } from './table.ts';
@@ -41,8 +39,8 @@ interface Holder {
  * `work` is synchronous, and must not end the transaction. It is called again where readers were in the way of the commit, which does not happen with
  * `journal_mode = WAL`. Keep it short: nobody else writes to the file meanwhile, and nothing renews the lease.
  *
- * @throws RerunSafeError `STALE_TOKEN` with `facts.token` and `facts.storedToken` (undefined: no such row), and nothing was run; `STORE_UNAVAILABLE`,
- * `STORE_MISCONFIGURED`: nothing was written; `WRITE_UNKNOWN`: the commit may have taken effect; `INVALID_OPTIONS`. What `work` throws comes through
+ * @throws RerunSafeError `STALE_TOKEN` with `facts.token` and `facts.storedToken`, and nothing was run; `STORE_UNAVAILABLE`, `STORE_MISCONFIGURED`
+ * (also where the table has nothing under the fence's name): nothing was written; `WRITE_UNKNOWN`: the commit may have taken effect; `INVALID_OPTIONS`. What `work` throws comes through
  * untouched, rolled back.
  *
  * @example
@@ -58,9 +56,9 @@ export async function fencedTransaction<T>(
 ): Promise<T> {
   check(database, fence, work, options);
   const { tableName = DEFAULT_TABLE_NAME, busyTimeoutMs = DEFAULT_BUSY_TIMEOUT_MS, signal } = options;
-  const { holders } = sqlFor(tableName);
+  const { holder } = sqlFor(tableName);
   const attempt = (): T => {
-    refuseStale(fence, prepareOn(database, holders).all(fence.id, recordId(LEASE_OPERATION, [], [fence.id])) as unknown as Holder[]);
+    mustHold(fence, prepareOn(database, holder).get(rowIdOf(fence.id)) as unknown as Holder | undefined, `the table ${tableName}`);
     return run(work, database);
   };
   try {
@@ -102,22 +100,10 @@ function run<T>(work: (database: DatabaseSync) => T, database: DatabaseSync): T 
   throw invalidOptions('fencedTransaction', ['the work must be synchronous: what comes after an await would not be in the transaction']);
 }
 
-function refuseStale({ id, owner, token }: Fence, holders: readonly Holder[]): void {
-  if (holders.some((holder) => holder.owner === owner && holder.token === token)) return;
-  const storedToken = holders[0]?.token;
-  const why = storedToken === undefined ? 'there is no such row' : `token ${storedToken} stands there`;
-  throw new RerunSafeError('STALE_TOKEN', `Somebody else has taken ${id} (${why}, ours is ${token}). Nothing was written.`, {
-    facts: { id, token, storedToken },
-  });
-}
-
-const FENCE_RULES = { id: isName(4096), owner: isName(4096), token: isInteger(0) };
 const RULES = { tableName: isTableName, busyTimeoutMs: isBusyTimeout, signal: isSignal };
 
 function check(database: unknown, fence: unknown, work: unknown, options: unknown): void {
   checkOptions('fencedTransaction', { database, work }, { database: has('exec', 'prepare'), work: isFunction }, ['database', 'work']);
-  // It may have travelled in a message, with whatever else that carries.
-  const { id, owner, token } = (fence ?? {}) as Partial<Fence>;
-  checkOptions('fence', { id, owner, token }, FENCE_RULES, ['id', 'owner', 'token']);
+  checkFence(fence);
   checkOptions('fencedTransaction', options, RULES);
 }

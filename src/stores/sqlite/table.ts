@@ -29,8 +29,8 @@ export interface Sql {
   /** A page of rows without their bodies, in the order of their ids. */
   readonly page: string;
   readonly pageOfOperation: string;
-  /** Up to two rows: a record and a lease may have the same name. */
-  readonly holders: string;
+  /** Of a fence. */
+  readonly holder: string;
 }
 
 export function sqlFor(tableName: string): Sql {
@@ -49,7 +49,7 @@ export function sqlFor(tableName: string): Sql {
     remove: `DELETE FROM "${tableName}" WHERE id = ? AND revision = ?`,
     page: page(''),
     pageOfOperation: page('operation = ? AND '),
-    holders: `SELECT id, owner, token FROM "${tableName}" WHERE id IN (?, ?)`,
+    holder: `SELECT owner, token FROM "${tableName}" WHERE id = ?`,
   };
 }
 

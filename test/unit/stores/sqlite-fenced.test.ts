@@ -68,7 +68,7 @@ describe('fenced transactions on SQLite', () => {
       const { fence } = await taken();
       await expect(fencedTransaction(own, { ...fence, owner: 'somebody' }, add(1))).rejects.toMatchObject({ code: 'STALE_TOKEN' });
       await expect(fencedTransaction(own, { ...fence, token: fence.token + 1 }, add(1))).rejects.toMatchObject({ code: 'STALE_TOKEN' });
-      await expect(fencedTransaction(own, { ...fence, id: 'never taken' }, add(1))).rejects.toMatchObject({ facts: { storedToken: undefined } });
+      await expect(fencedTransaction(own, { ...fence, id: 'never taken' }, add(1))).rejects.toMatchObject({ code: 'STORE_MISCONFIGURED' });
       expect(totals()).toEqual([]);
     });
 
