@@ -58,7 +58,7 @@ const REQUEST: Readonly<Record<string, Rule>> = {
   label: (value) => (typeof value === 'string' ? undefined : 'must be a string'),
   slot: isInteger(0),
   slotDone: isInteger(0),
-  holdMs: isDuration(0, Number.MAX_SAFE_INTEGER / 2),
+  holdMs: isDuration(0, Math.floor(Number.MAX_SAFE_INTEGER / 2)),
 };
 
 const OPTIONAL: ReadonlySet<string> = new Set(['label', 'slot', 'slotDone', 'holdMs']);
