@@ -15,6 +15,7 @@ export type { LeaseEvent, LeaseEventName, RunEvent, RunEventName } from './core/
 export type { GuardOptions, RunOnceOptions, ThrowVerdict, UnknownAnswer } from './core/guard.ts';
 export type { Key, KeyPart } from './core/key.ts';
 export { type Lease, type LeaseOptions, type LeaseResult, type NotAcquired, type TryAcquired, tryAcquire, withLease } from './core/lease.ts';
+export type { Outbox, OutboxMessage, PendingMessage } from './core/outbox.ts';
 export { forgetRun, type PersonResult, type RunOf, resolveRun } from './core/person.ts';
 export type * from './core/ports.ts';
 export type { BlockedWhy, Outcome, Owner, RecordId, RecordToWrite, State, StoredRecord, StoredStep, Version } from './core/record.ts';

@@ -158,6 +158,11 @@ export function guardFrom<T>(what: string, options: GuardOptions<T>, rules: Rule
   checkOptions(what, options, { ...GUARD_RULES, ...rules }, ['store', 'operation', ...required]);
   const leaseMs = options.leaseMs ?? DEFAULT_LEASE_MS;
   const retentionMs = options.retentionMs ?? Math.max(DEFAULT_RETENTION_MS, leaseMs * 2);
+  if (options.onUnknown === 'block' && options.store.limits?.losesOnFailover) {
+    throw invalidOptions(what, [
+      `onUnknown: 'block' promises that nothing starts a second time, and the store "${options.store.name}" can lose a record when another server takes over: use another store, or say that you accept the loss where the store is made`,
+    ]);
+  }
   if (retentionMs <= leaseMs) throw invalidOptions(what, [`retentionMs (${retentionMs}) must be longer than leaseMs (${leaseMs})`]);
   return {
     ...options,

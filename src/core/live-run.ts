@@ -10,6 +10,7 @@ import { isRerunSafeError, RerunSafeError, writeUnknown } from './errors.ts';
 import { fingerprintOf } from './fingerprint.ts';
 import { derivedKey } from './key.ts';
 import { invalidOptions, isName } from './options.ts';
+import { type Collected, collectMessages } from './outbox.ts';
 import type { Outcome, RecordId } from './record.ts';
 import type { CommitRequest, Run, StepOptions } from './run.ts';
 import { sealed, stepPlace } from './seal.ts';
@@ -28,6 +29,7 @@ export class LiveRun<T> implements Run<T> {
   readonly token: number;
   readonly fence: Run['fence'];
   readonly signal: AbortSignal;
+  readonly outbox: Collected;
   committed: Committed<T> = { kind: 'open' };
   readonly #facts: CallFacts;
   readonly #owner: Attempt;
@@ -43,6 +45,7 @@ export class LiveRun<T> implements Run<T> {
     this.token = owner.token;
     this.fence = { id: facts.id, owner: owner.owner, token: owner.token };
     this.signal = owner.lifetime.signal;
+    this.outbox = collectMessages(facts.id, () => this.#mustBeOpen());
   }
 
   /** A step has begun: it may have done something, whether or not its value was kept. */
@@ -88,6 +91,10 @@ export class LiveRun<T> implements Run<T> {
     return committing;
   }
 
+  #mustBeOpen(): void {
+    if (this.committed.kind !== 'open') throw new RerunSafeError('DUPLICATE_STEP', 'The run was already committed.');
+  }
+
   /** The work has returned or thrown; a commit under way is part of it. */
   async settled(): Promise<void> {
     await this.#committing;
@@ -95,9 +102,11 @@ export class LiveRun<T> implements Run<T> {
   }
 
   async #commit(value: T, send: Parameters<Run<T>['commit']>[1]): Promise<void> {
-    if (this.committed.kind !== 'open') throw new RerunSafeError('DUPLICATE_STEP', 'The run was already committed.');
+    this.#mustBeOpen();
     const { id, guard } = this.#facts;
-    const write: Parameters<Attempt['commit']>[1] = (record, version) => send({ id, record, version });
+    const { store } = guard;
+    const messages = [...this.outbox.pending];
+    const write: Parameters<Attempt['commit']>[1] = (record, version) => send({ id, record, version, store, messages });
     let result = await this.#owner.commit(sealed(outcomeOf(value), guard.seal, id), write);
     if (result.kind === 'too-large') result = await this.#owner.commit({ kind: 'not-stored', reason: 'too-large' }, write);
     if (result.kind === 'written') {
@@ -159,7 +168,14 @@ export function unguardedRun<T>({ operation, id, remainingMs, signal = new Abort
     keyFor: (name) => keyFor(id, name),
     step: async (_name, work) => work(),
     commit: async () => {
-      throw new RerunSafeError('STORE_UNAVAILABLE', 'An unguarded run has no record to commit with.');
+      throw noRecord();
+    },
+    outbox: {
+      add: () => {
+        throw noRecord();
+      },
     },
   };
 }
+
+const noRecord = (): RerunSafeError => new RerunSafeError('STORE_UNAVAILABLE', 'An unguarded run has no record to commit with.');

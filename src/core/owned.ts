@@ -11,6 +11,7 @@ import { isNotDoneError, isPermanentError, PermanentError, RerunSafeError, write
 import type { RunEvent, RunEventName } from './events.ts';
 import { type Guard, isVerdict, type ThrowVerdict } from './guard.ts';
 import { LiveRun, outcomeOf } from './live-run.ts';
+import { invalidOptions } from './options.ts';
 import type { BlockedWhy, Outcome, RecordId } from './record.ts';
 import { inRun, type Run } from './run.ts';
 import { opened, sealed } from './seal.ts';
@@ -146,6 +147,8 @@ export class Owned<T> {
     if ('thrown' in end) return this.#threw(end.thrown);
     // The commit may have landed: a completion with another value could only hide that.
     if (committed.kind === 'in-doubt') throw committed.error;
+    const messages = this.#run.outbox.pending.length;
+    if (messages > 0) return this.#threw(unwritten(this.#guard.operation, messages));
     return this.#complete(end.value);
   }
 
@@ -253,3 +256,6 @@ export function replayOf<T>({ operation, seal }: Guard<T>, id: RecordId, stored:
     },
   );
 }
+
+const unwritten = (operation: string, messages: number): RerunSafeError =>
+  invalidOptions(operation, [`${messages} message(s) were added to the outbox, and no commit has written them (runInTransaction, commitWith)`]);

@@ -67,7 +67,13 @@ export const PURGE_MIN_AGE_MS = 3_600_000;
  */
 export interface RecordStore {
   readonly name: string;
-  readonly limits: { readonly maxRecordBytes: number; readonly inlineBytes: number; readonly maxKeyBytes: number };
+  readonly limits: {
+    readonly maxRecordBytes: number;
+    readonly inlineBytes: number;
+    readonly maxKeyBytes: number;
+    /** What was answered can be lost when another server takes over, so nobody can be promised that nothing starts again: `onUnknown: 'block'` is refused. */
+    readonly losesOnFailover?: boolean;
+  };
   readonly clock: {
     /** Who stamps `writtenAtMs`. */
     readonly source: 'store' | 'caller';

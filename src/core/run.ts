@@ -4,7 +4,8 @@
  * @module
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
-import type { Fence, WriteResult } from './ports.ts';
+import type { Outbox, PendingMessage } from './outbox.ts';
+import type { Fence, RecordStore, WriteResult } from './ports.ts';
 import type { RecordId, RecordToWrite, Version } from './record.ts';
 
 export interface StepOptions {
@@ -17,6 +18,10 @@ export interface CommitRequest {
   readonly id: RecordId;
   readonly record: RecordToWrite;
   readonly version: Version | undefined;
+  /** The store of the run: the very object that was given, or what was spread from it. */
+  readonly store: RecordStore;
+  /** What was added to the outbox; to be written in the same transaction, or the whole of it refused. */
+  readonly messages: readonly PendingMessage[];
 }
 
 export interface Run<T = unknown> {
@@ -53,6 +58,8 @@ export interface Run<T = unknown> {
    * @throws RerunSafeError `LEASE_LOST` (nothing was written), `WRITE_UNKNOWN`, or what `send` throws.
    */
   commit(value: T, send: (request: CommitRequest) => Promise<WriteResult>): Promise<void>;
+  /** Messages that leave if the outcome is committed, and only then. A run that ends without a commit that writes them fails with `INVALID_OPTIONS`. */
+  readonly outbox: Outbox;
 }
 
 // One for all copies of the package in a process, so that ESM and CommonJS see the same run.

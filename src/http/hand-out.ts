@@ -27,6 +27,7 @@ export function handOut<A, B>(run: Run<B>, toKept: (value: A) => B | Promise<B>,
     signal: run.signal,
     remainingMs: () => run.remainingMs(),
     keyFor: (name) => run.keyFor(name),
+    outbox: run.outbox,
     assertHeld(minMs) {
       try {
         run.assertHeld(minMs);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { RecordStore, WriteResult } from '../../src/core/ports.ts';
-import { type CommitRequest, RerunSafeError } from '../../src/index.ts';
+import { type CommitRequest, RerunSafeError, type Run } from '../../src/index.ts';
 import type { Promised } from './promises.ts';
 import { gate, LONG_MS, SHORT_MS, until } from './promises-case.ts';
 
@@ -98,6 +98,38 @@ export function commitPromises({ fresh }: Promised): void {
         return 'returned';
       });
       expect(result).toMatchObject({ value: 'returned', saved: true });
+    });
+
+    it.concurrent('I3 messages of the outbox come with the commit, under the same ids in every attempt', async () => {
+      const c = fresh();
+      const seen: string[][] = [];
+      const work = async (run: Run<string>): Promise<string> => {
+        run.outbox.add({ topic: 'orders/placed', payload: { order: 7 }, key: 'order 7' });
+        run.outbox.add({ topic: 'mails/send', payload: 'thanks', name: 'thanks' });
+        await run.commit('committed', async (request) => {
+          seen.push(request.messages.map(({ id }) => id));
+          expect(request.messages.map(({ id: _, ...message }) => message)).toEqual([
+            { topic: 'orders/placed', payload: { order: 7 }, key: 'order 7', position: 0 },
+            { topic: 'mails/send', payload: 'thanks', key: undefined, position: 1 },
+          ]);
+          expect(request.store).toBe(c.store);
+          if (seen.length === 1) throw new Error('a rule of the business');
+          return over(c.direct)(request);
+        });
+        expect(() => run.outbox.add({ topic: 'late', payload: 1 })).toThrowError(expect.objectContaining({ code: 'DUPLICATE_STEP' }));
+        return 'returned';
+      };
+      await expect(c.run(work)).rejects.toThrow('a rule of the business');
+      expect(await c.run(work)).toMatchObject({ value: 'committed', saved: true });
+      expect(seen[1]).toEqual(seen[0]);
+      expect(new Set(seen[0]).size).toBe(2);
+    });
+
+    it.concurrent('I3 messages that no commit has written are not lost in silence: the run fails, and may run again', async () => {
+      const c = fresh();
+      const forgotten = c.run((run) => run.outbox.add({ topic: 'orders/placed', payload: 7 }));
+      await expect(forgotten).rejects.toMatchObject({ code: 'INVALID_OPTIONS', message: expect.stringContaining('commitWith') });
+      expect((await c.stands())?.record.state).toBe('released');
     });
 
     it.concurrent('I8 a commit that stays in doubt is thrown, never guessed, and the record is left to lapse', async () => {
