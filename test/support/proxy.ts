@@ -6,82 +6,15 @@
 import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 
-export interface ProxiedRequest {
-  readonly method: string;
-  readonly path: string;
-  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  readonly body: Buffer;
-}
+import { armory, type FaultProxy, type LoggedRequest, type ProxiedRequest } from './faults.ts';
 
-/**
- * - `drop-answer`: forwarded and answered upstream, so it *was* applied; then the client's connection is reset.
- * - `drop-request`: the connection is reset before anything was forwarded.
- * - `{ delayMs }`: applied at once and answered late; with `at: 'request'` it is applied late, even when the client has gone by then.
- * - `stall`: applied, not answered until `clear` or `stop`, which reset the connection.
- * - `half-answer`: applied; the answer breaks off in its middle.
- * - `duplicate`: sent upstream twice, the second answer is returned.
- * - `close-after`: answered, then the kept-alive connection is closed unannounced.
- * - `{ status }`: not forwarded; answered by the proxy.
- */
-export type FaultAction =
-  | 'drop-answer'
-  | 'drop-request'
-  | 'stall'
-  | 'half-answer'
-  | 'duplicate'
-  | 'close-after'
-  | { readonly delayMs: number; readonly at?: 'request' | 'answer' }
-  | { readonly status: number; readonly headers?: Readonly<Record<string, string>>; readonly body?: string };
-
-export interface Fault {
-  /** Default: every request. */
-  readonly match?: (request: ProxiedRequest) => boolean;
-  /** The first matching request to spoil, counted from 1 at the time of injection. Default 1. */
-  readonly nth?: number;
-  /** How many matching requests in a row. Default 1. */
-  readonly times?: number;
-  readonly action: FaultAction;
-}
-
-export interface LoggedRequest {
-  readonly method: string;
-  readonly path: string;
-  /** `x-amz-target`, where the SDK names the operation in a header. */
-  readonly target?: string;
-  /** The fault that was applied. */
-  fault?: FaultAction;
-  /** What upstream (or the proxy) answered, whether or not the client got to see it. */
-  status?: number;
-}
-
-export interface Injected {
-  /** Settles when the fault was first applied: for faults of the answer, after upstream has applied the request. Never rejects. */
-  readonly fired: Promise<LoggedRequest>;
-}
-
-export interface FaultProxy {
-  readonly port: number;
-  readonly url: string;
-  /** Every request that arrived, oldest first; retries of an SDK are requests of their own. */
-  readonly requests: readonly LoggedRequest[];
-  inject(fault: Fault): Injected;
-  count(match?: (request: LoggedRequest) => boolean): number;
-  /** Takes back all faults, empties the log and resets what is stalled. */
-  clear(): void;
-  stop(): Promise<void>;
-}
+export type { Fault, FaultAction, FaultProxy, LoggedRequest, ProxiedRequest } from './faults.ts';
 
 interface Answer {
   readonly status: number;
   readonly reason: string;
   readonly rawHeaders: string[];
   readonly body: Buffer;
-}
-
-interface Armed {
-  readonly fault: Fault;
-  readonly fire: (logged: LoggedRequest) => void;
-  matched: number;
 }
 
 /**
@@ -93,8 +26,7 @@ interface Armed {
  */
 export async function startFaultProxy(target: { targetHost?: string; targetPort: number }): Promise<FaultProxy> {
   const upstream = { host: target.targetHost ?? '127.0.0.1', port: target.targetPort };
-  const requests: LoggedRequest[] = [];
-  const armed: Armed[] = [];
+  const faults = armory();
   const stalled = new Set<Socket>();
   const timers = new Set<NodeJS.Timeout>();
   const stopping = new AbortController();
@@ -108,18 +40,6 @@ export async function startFaultProxy(target: { targetHost?: string; targetPort:
       timers.add(timer);
     });
 
-  const pick = (request: ProxiedRequest): Armed | undefined => {
-    let picked: Armed | undefined;
-    // All of them count, whichever is applied: otherwise one fault would shift the numbering of the next.
-    for (const candidate of armed) {
-      if (candidate.fault.match !== undefined && !candidate.fault.match(request)) continue;
-      candidate.matched += 1;
-      const nth = candidate.fault.nth ?? 1;
-      if (candidate.matched >= nth && candidate.matched < nth + (candidate.fault.times ?? 1)) picked ??= candidate;
-    }
-    return picked;
-  };
-
   const handle = async (incoming: IncomingMessage, response: ServerResponse): Promise<void> => {
     const socket = incoming.socket;
     const request: ProxiedRequest = {
@@ -130,12 +50,7 @@ export async function startFaultProxy(target: { targetHost?: string; targetPort:
     };
     const amzTarget = incoming.headers['x-amz-target'];
     const logged: LoggedRequest = { method: request.method, path: request.path, ...(typeof amzTarget === 'string' ? { target: amzTarget } : {}) };
-    requests.push(logged);
-
-    const chosen = pick(request);
-    const action = chosen?.fault.action;
-    if (action !== undefined) logged.fault = action;
-    const fired = (): void => chosen?.fire(logged);
+    const { action, fired } = faults.meet(request, logged);
     const forward = async (): Promise<Answer> => {
       const answer = await send(upstream, incoming, request, stopping.signal);
       logged.status = answer.status;
@@ -196,8 +111,7 @@ export async function startFaultProxy(target: { targetHost?: string; targetPort:
   const { port } = server.address() as AddressInfo;
 
   const clear = (): void => {
-    armed.length = 0;
-    requests.length = 0;
+    faults.clear();
     for (const socket of stalled) socket.resetAndDestroy();
     stalled.clear();
   };
@@ -205,11 +119,9 @@ export async function startFaultProxy(target: { targetHost?: string; targetPort:
   return {
     port,
     url: `http://127.0.0.1:${port}`,
-    requests,
-    inject(fault) {
-      return { fired: new Promise((fire) => armed.push({ fault, fire, matched: 0 })) };
-    },
-    count: (match) => (match === undefined ? requests.length : requests.filter(match).length),
+    requests: faults.requests,
+    inject: faults.inject,
+    count: faults.count,
     clear,
     async stop() {
       clear();
