@@ -36,8 +36,8 @@ export interface Session {
 
 export interface Connection {
   readonly clock: ServerClock;
-  /** Runs one call of the port. What the SDK throws leaves it as an error of the store. */
-  call<T>(options: CallOptions | undefined, body: (session: Session) => Promise<T>): Promise<T>;
+  /** Runs one call of the port. What the SDK throws leaves it as an error of the store. `tables`: more that it concerns than the store's own. */
+  call<T>(options: CallOptions | undefined, body: (session: Session) => Promise<T>, tables?: readonly string[]): Promise<T>;
   close(): void;
 }
 
@@ -51,7 +51,7 @@ export interface ConnectionOptions {
 
 export const loadSdk = (): Promise<Sdk> => loadPackage('@aws-sdk/client-dynamodb', () => import('@aws-sdk/client-dynamodb'));
 
-export function connect({ client: given, tableName, partitionKey, requestTimeoutMs, clock: ownClock }: ConnectionOptions): Connection {
+export function connect({ client: given, tableName: ownTable, partitionKey, requestTimeoutMs, clock: ownClock }: ConnectionOptions): Connection {
   const clock = ownClock === undefined ? serverClock() : uncorrected(ownClock);
   let made: DynamoDBClient | undefined;
   const clientOf = (sdk: Sdk): DynamoDBClient => {
@@ -60,7 +60,9 @@ export function connect({ client: given, tableName, partitionKey, requestTimeout
     return made;
   };
 
-  async function call<T>(options: CallOptions | undefined, body: (session: Session) => Promise<T>): Promise<T> {
+  async function call<T>(options: CallOptions | undefined, body: (session: Session) => Promise<T>, tables: readonly string[] = []): Promise<T> {
+    // What is wrong with one of them is told without saying which.
+    const tableName = [...new Set([ownTable, ...tables])].join(', ');
     const limit = timeLimit(requestTimeoutMs, options?.signal);
     const tries = { sent: false, inDoubt: false, writesUnderWay: 0 };
 

@@ -7,13 +7,15 @@ import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { storeUnavailable } from '../../core/errors.ts';
 import { checkOptions, has, invalidOptions, isInteger, isName, type Rules } from '../../core/options.ts';
 import type { CallOptions, Conflict, RecordStore, Stored, TooLarge, WriteResult } from '../../core/ports.ts';
-import { COLUMNS, type RecordId, type RecordToWrite } from '../../core/record.ts';
+import { COLUMNS, type RecordId, type RecordToWrite, type Version } from '../../core/record.ts';
 import { purgeTable, scan, type Table } from './clean-up.ts';
 import { connect, type Session } from './client.ts';
+import { dynamodb, type Internals } from './internals.ts';
 import { fromItem, type Item, itemBytes, type Layout, MAX_ITEM_BYTES, toItem } from './item.ts';
 import { isConditionFailed, isItemTooLarge } from './map-error.ts';
 import { setUpTable } from './set-up.ts';
 
+export { type CommitOptions, commitWith } from './commit-with.ts';
 export {
   type FencedDeleteInput,
   type FencedPutInput,
@@ -115,11 +117,18 @@ export function dynamodbStore(options: DynamodbStoreOptions = {}): Required<Reco
     ExpressionAttributeValues: { ':version': { S: version } },
   });
 
-  const put = async (id: RecordId, record: RecordToWrite, condition: object, attempts: number, call?: CallOptions): Promise<WriteResult> => {
+  const guardedPut: Internals['guardedPut'] = (id, record, version) => {
     // Stamped once: all tries of this call carry the moment of the first.
     const item = toItem(id, { ...record, writtenAtMs: clock.nowMs() }, layout);
-    if (itemBytes(item) > MAX_ITEM_BYTES) return { ok: false, reason: 'too-large' };
-    const input = { TableName: tableName, Item: item, ReturnValuesOnConditionCheckFailure: 'ALL_OLD' as const, ...condition };
+    if (itemBytes(item) > MAX_ITEM_BYTES) return 'too-large';
+    const condition = version === undefined ? onlyAbsent : onlyVersion(version);
+    return { TableName: tableName, Item: item, ReturnValuesOnConditionCheckFailure: 'ALL_OLD', ...condition };
+  };
+
+  const put = async (id: RecordId, record: RecordToWrite, version: Version | undefined, call?: CallOptions): Promise<WriteResult> => {
+    const input = guardedPut(id, record, version);
+    if (input === 'too-large') return { ok: false, reason: 'too-large' };
+    const attempts = version === undefined ? CREATE_ATTEMPTS : 1;
     return connection.call(call, async (session) => {
       for (let attempt = 1; attempt <= attempts; attempt++) {
         const write = session.write((sdk) => new sdk.PutItemCommand(input));
@@ -139,19 +148,20 @@ export function dynamodbStore(options: DynamodbStoreOptions = {}): Required<Reco
       return refused?.reason === 'conflict' ? refused : { ok: true, version };
     });
 
-  return {
+  const store: Required<RecordStore> = {
     name: 'dynamodb',
     limits: { maxRecordBytes: MAX_ITEM_BYTES, inlineBytes: MAX_ITEM_BYTES, maxKeyBytes: 1024 },
     clock: { source: 'caller', uncertaintyMs, nowMs: clock.nowMs },
     read: (id, call) => connection.call(call, (session) => get(session, id)),
-    create: (id, record, call) => put(id, record, onlyAbsent, CREATE_ATTEMPTS, call),
-    replace: (id, record, version, call) => put(id, record, onlyVersion(version), 1, call),
+    create: (id, record, call) => put(id, record, undefined, call),
+    replace: put,
     delete: remove,
     list: (query) => scan(table, query),
     purge: (query) => purgeTable(table, remove, uncertaintyMs, query),
     setUp: () => setUpTable(connection, tableName, layout),
     close: async () => connection.close(),
   };
+  return dynamodb.on(store, { connection, tableName, keyOf, guardedPut, toStored });
 }
 
 function configure(given: DynamodbStoreOptions) {
