@@ -19,7 +19,7 @@ export type { Outbox, OutboxMessage, PendingMessage } from './core/outbox.ts';
 export { forgetRun, type PersonResult, type RunOf, resolveRun } from './core/person.ts';
 export type * from './core/ports.ts';
 export type { BlockedWhy, Outcome, Owner, RecordId, RecordToWrite, State, StoredRecord, StoredStep, Version } from './core/record.ts';
-export { type CommitRequest, currentRun, type Run, type StepOptions } from './core/run.ts';
+export { type CommitRequest, currentRun, type Run, type Step, type StepOptions } from './core/run.ts';
 export { type RunResult, runOnce, tryRunOnce, type Work } from './core/run-once.ts';
 export { type AesSealOptions, aesSeal, type Seal } from './core/seal.ts';
 export { storeLeases } from './core/store-leases.ts';

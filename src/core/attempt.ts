@@ -5,14 +5,16 @@
  * @module
  */
 import { bounded, withinInvocation } from './bounded.ts';
+import { completed, withdrawn, withSteps } from './changes.ts';
 import type { CallFacts, Held } from './claim.ts';
 import { decide, type MoveIntent } from './decide.ts';
 import { isRerunSafeError, RerunSafeError } from './errors.ts';
 import { Lifetime } from './lifetime.ts';
 import type { WriteResult } from './ports.ts';
-import type { Outcome, RecordToWrite, Version } from './record.ts';
+import type { Outcome, RecordToWrite, StoredStep, Version } from './record.ts';
 import { Renewal, renewalLimitMs } from './renewal.ts';
 import { Serial } from './serial.ts';
+import { type StepChanges, StepWrites } from './step-writes.ts';
 import { type Instant, instant, pause } from './system.ts';
 import { pauseBeforeMs } from './waits.ts';
 
@@ -55,6 +57,7 @@ export class Attempt {
   /** undefined: the row is gone. */
   #version: Version | undefined;
   readonly #serial = new Serial();
+  readonly #stepWrites = new StepWrites(this.#serial, (changes) => this.#keepSteps(changes));
   #final = false;
 
   constructor(facts: CallFacts, held: Held, onLost: (error: RerunSafeError) => void) {
@@ -83,17 +86,20 @@ export class Attempt {
     await this.#renewal?.stop();
   }
 
-  async keepStep(name: string, step: NonNullable<RecordToWrite['steps']>[string]): Promise<MoveResult> {
+  /** undefined takes its mark back. */
+  keepStep(name: string, step: StoredStep | undefined): Promise<MoveResult> {
+    return this.#stepWrites.keep(name, step);
+  }
+
+  async #keepSteps(changes: StepChanges): Promise<MoveResult> {
     const { leaseMs, remainingMs } = this.#facts;
-    const result = await this.#serial.run(() =>
-      this.#move({
-        kind: 'step',
-        change: (standing) => ({ ...standing, steps: { ...standing.steps, [name]: step } }),
-        keepTrying: () => this.lifetime.remainingMs() > 0,
-        // Short, so that a renewal waiting behind it still comes in time.
-        limitMs: withinInvocation(Math.max(500, leaseMs / 4), remainingMs()),
-      }),
-    );
+    const result = await this.#move({
+      kind: 'step',
+      change: (standing) => withSteps(standing, changes),
+      keepTrying: () => this.lifetime.remainingMs() > 0,
+      // Short, so that a renewal waiting behind it still comes in time.
+      limitMs: withinInvocation(Math.max(500, leaseMs / 4), remainingMs()),
+    });
     // Every write restarts the lease in the store.
     if (result.kind === 'written') this.lifetime.renewed(result.sentAt);
     if ((result.kind === 'lost' || result.kind === 'adopt') && !this.#final) this.lifetime.lose('somebody else took it over');
@@ -265,15 +271,3 @@ export class Attempt {
 }
 
 const isStoreFailure = (error: unknown): boolean => isRerunSafeError(error, 'STORE_UNAVAILABLE') || isRerunSafeError(error, 'WRITE_UNKNOWN');
-
-/** As if it had never been, but for the token. An earlier attempt, or a step, may have done something: then it stays what it was. */
-function withdrawn(standing: RecordToWrite): RecordToWrite {
-  if (standing.attempt > 1 || standing.steps !== undefined) return { ...standing, state: 'released' };
-  const { fingerprint: _, ...rest } = standing;
-  return { ...rest, state: 'released', attempt: 0 };
-}
-
-function completed(standing: RecordToWrite, outcome: Outcome, retentionMs: number): RecordToWrite {
-  const { steps: _, ...rest } = standing;
-  return { ...rest, state: 'completed', outcome, retentionMs };
-}

@@ -8,11 +8,11 @@ import type { CallFacts } from './claim.ts';
 import { encode } from './codec.ts';
 import { isRerunSafeError, RerunSafeError, writeUnknown } from './errors.ts';
 import { fingerprintOf } from './fingerprint.ts';
-import { derivedKey } from './key.ts';
-import { invalidOptions, isName } from './options.ts';
+import { derivedKey, hashParts, keyParts } from './key.ts';
+import { anything, checkOptions, invalidOptions, isFunction, isName, isOneOf } from './options.ts';
 import { type Collected, collectMessages } from './outbox.ts';
 import type { Outcome, RecordId } from './record.ts';
-import type { CommitRequest, Run, StepOptions } from './run.ts';
+import type { CommitRequest, Run, Step, StepOptions } from './run.ts';
 import { sealed, stepPlace } from './seal.ts';
 import { runStep } from './step.ts';
 
@@ -34,6 +34,8 @@ export class LiveRun<T> implements Run<T> {
   readonly #facts: CallFacts;
   readonly #owner: Attempt;
   readonly #stepNames = new Set<string>();
+  /** What a step was refused with, that every later attempt would be refused with too. */
+  readonly #stuck = new Set<unknown>();
   #committing: Promise<void> = Promise.resolve();
 
   constructor(facts: CallFacts, owner: Attempt) {
@@ -53,6 +55,11 @@ export class LiveRun<T> implements Run<T> {
     return this.#stepNames.size > 0;
   }
 
+  /** Thrown by a step that no later attempt can get past either. */
+  isStuck(thrown: unknown): boolean {
+    return this.#stuck.has(thrown);
+  }
+
   remainingMs(): number {
     return this.#owner.lifetime.remainingMs();
   }
@@ -65,24 +72,32 @@ export class LiveRun<T> implements Run<T> {
     return keyFor(this.#facts.id, name);
   }
 
-  step<S>(name: string, work: () => S | Promise<S>, options: StepOptions = {}): Promise<S> {
+  step<S>(name: string, work: (step: Step) => S | Promise<S>, options: StepOptions<S> = {}): Promise<S> {
     return told(this.#step(name, work, options));
   }
 
-  async #step<S>(name: string, work: () => S | Promise<S>, options: StepOptions): Promise<S> {
-    const wrong = isName(200)(name);
-    if (wrong !== undefined) throw invalidOptions('run.step', [`the name ${wrong}`]);
+  async #step<S>(given: string, work: (step: Step) => S | Promise<S>, options: StepOptions<S>): Promise<S> {
+    const name = stepName(given, work, options);
     if (this.#stepNames.has(name)) {
       throw new RerunSafeError(
         'DUPLICATE_STEP',
-        `The step "${name}" was already used in this attempt. In a loop, make the item's id part of the name.`,
-        { facts: { step: name } },
+        `The step "${given}" was already used in this attempt. In a loop, give each round a key of its own: { key: item.id }.`,
+        { facts: { step: given } },
       );
     }
     this.#stepNames.add(name);
-    const fingerprint = options.input === undefined ? undefined : fingerprintOf(options.input);
+    const { input, mode, onInterrupted } = options;
     const { id, guard } = this.#facts;
-    return runStep(this.#owner, { name, fingerprint, seal: guard.seal, place: stepPlace(id, name) }, work);
+    const { attempt, signal } = this;
+    const step: Step = { name: given, key: derivedKey(id, `step/${name}`), attempt, signal };
+    const fingerprint = input === undefined ? undefined : fingerprintOf(input);
+    const atMostOnce = mode === 'atMostOnce';
+    try {
+      return await runStep(this.#owner, { name, fingerprint, seal: guard.seal, place: stepPlace(id, name), atMostOnce, onInterrupted, step }, work);
+    } catch (error) {
+      if (isRerunSafeError(error, 'RESULT_NOT_STORED') || isRerunSafeError(error, 'BLOCKED')) this.#stuck.add(error);
+      throw error;
+    }
   }
 
   commit(value: T, send: (request: CommitRequest) => ReturnType<Parameters<Attempt['commit']>[1]>): Promise<void> {
@@ -127,6 +142,19 @@ export class LiveRun<T> implements Run<T> {
   }
 }
 
+const STEP_RULES = { input: anything, key: anything, mode: isOneOf('atLeastOnce', 'atMostOnce'), onInterrupted: isFunction };
+
+function stepName(name: string, work: unknown, options: Omit<StepOptions, 'onInterrupted'> & { readonly onInterrupted?: unknown }): string {
+  const wrong = isName(200)(name);
+  if (wrong !== undefined) throw invalidOptions('run.step', [`the name ${wrong}`]);
+  checkOptions(`run.step "${name}"`, { ...options, work }, { ...STEP_RULES, work: isFunction }, ['work']);
+  const { key, mode, onInterrupted } = options;
+  if (onInterrupted !== undefined && mode !== 'atMostOnce') {
+    throw invalidOptions(`run.step "${name}"`, ["onInterrupted is only ever asked about a step with mode: 'atMostOnce'"]);
+  }
+  return 'key' in options ? `${name}#${hashParts('step', keyParts(key, `run.step "${name}"`))}` : name;
+}
+
 /** Whoever awaits it is told; a step or a commit that nobody awaits must not end the process. */
 export function told<R>(promise: Promise<R>): Promise<R> {
   promise.catch(() => {});
@@ -166,7 +194,7 @@ export function unguardedRun<T>({ operation, id, remainingMs, signal = new Abort
       if (remainingMs() < minMs) throw new RerunSafeError('LEASE_LOST', `Less than ${minMs} ms are left to this invocation.`);
     },
     keyFor: (name) => keyFor(id, name),
-    step: async (_name, work) => work(),
+    step: async (name, work) => work({ name, key: derivedKey(id, `step/${name}`), attempt: 1, signal }),
     commit: async () => {
       throw noRecord();
     },

@@ -7,7 +7,7 @@ import { Attempt, type MoveResult } from './attempt.ts';
 import type { CallFacts, Held } from './claim.ts';
 import { decode } from './codec.ts';
 import { errorOutcome } from './error-outcome.ts';
-import { isNotDoneError, isPermanentError, PermanentError, RerunSafeError, writeUnknown } from './errors.ts';
+import { isNotDoneError, isPermanentError, isRerunSafeError, PermanentError, RerunSafeError, writeUnknown } from './errors.ts';
 import type { RunEvent, RunEventName } from './events.ts';
 import { type Guard, isVerdict, type ThrowVerdict } from './guard.ts';
 import { LiveRun, outcomeOf } from './live-run.ts';
@@ -185,8 +185,15 @@ export class Owned<T> {
 
   /** The caller gets the very thing that was thrown, whatever becomes of the record. */
   async #threw(thrown: unknown): Promise<RunResult<T>> {
-    const verdict = this.#run.committed.kind === 'in-doubt' ? 'unknown' : this.#judge(thrown);
-    if (this.#attempt.lifetime.lost || this.#run.committed.kind === 'in-doubt') throw thrown;
+    const inDoubt = this.#run.committed.kind === 'in-doubt';
+    const verdict = inDoubt ? 'unknown' : this.#judge(thrown);
+    if (this.#attempt.lifetime.lost || inDoubt) throw thrown;
+    // Every later attempt would meet it again.
+    if (this.#run.isStuck(thrown)) {
+      await this.#block();
+      if (isRerunSafeError(thrown, 'RESULT_NOT_STORED')) throw thrown;
+      return { kind: 'blocked', id: this.#id, why: 'unknown', attempt: this.#attempt.attempt };
+    }
     if (verdict === 'remember') {
       let result = await this.#attempt.complete(this.#errorOutcome(thrown));
       if (result.kind === 'too-large') result = await this.#attempt.complete(this.#errorOutcome(thrown, true));

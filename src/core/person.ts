@@ -64,13 +64,17 @@ export async function forgetRun(run: RunOf): Promise<PersonResult> {
   }));
 }
 
-const open = ({ blockedWhy: _, ...record }: RecordToWrite): RecordToWrite => record;
+/** Not done, a person says: neither is a step that was only begun, nor one whose value is gone. */
+function open({ blockedWhy: _, steps, ...record }: RecordToWrite): RecordToWrite {
+  const finished = Object.entries(steps ?? {}).filter(([, step]) => 'outcome' in step && step.outcome.kind !== 'not-stored');
+  return finished.length === 0 ? record : { ...record, steps: Object.fromEntries(finished) };
+}
 
 /** As a completion does: steps are for attempts to come, and there are none. */
 const done = ({ blockedWhy: _, steps: __, ...record }: RecordToWrite): RecordToWrite => record;
 
 const holdsSealed = ({ outcome, steps = {} }: RecordToWrite): boolean =>
-  outcome?.kind === 'sealed' || Object.values(steps).some((step) => step.outcome.kind === 'sealed');
+  outcome?.kind === 'sealed' || Object.values(steps).some((step) => 'outcome' in step && step.outcome.kind === 'sealed');
 
 async function write(run: RunOf, kind: PersonIntent['kind'], change: (record: RecordToWrite, id: RecordId) => RecordToWrite): Promise<PersonResult> {
   const { store, operation, key, scope, force = false } = run;

@@ -30,11 +30,19 @@ export type Outcome =
   /** The work succeeded, its value could not be kept. */
   | { readonly kind: 'not-stored'; readonly reason: 'too-large' | 'not-serializable' };
 
-/** A finished step: its value, and the fingerprint of its declared input. */
-export interface StoredStep {
+/** Its value, and the fingerprint of its declared input. */
+export interface FinishedStep {
   readonly outcome: Extract<Outcome, { kind: 'value' | 'sealed' | 'not-stored' }>;
   readonly fingerprint?: string;
 }
+
+/** An at-most-once step that was about to start, in that attempt. */
+export interface BegunStep {
+  readonly begun: number;
+  readonly fingerprint?: string;
+}
+
+export type StoredStep = FinishedStep | BegunStep;
 
 export const SCHEMA = 1;
 /** A retention that never ends (lease rows). */

@@ -4,13 +4,38 @@
  * @module
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
+import type { UnknownAnswer } from './guard.ts';
+import type { Key } from './key.ts';
 import type { Outbox, PendingMessage } from './outbox.ts';
 import type { Fence, RecordStore, WriteResult } from './ports.ts';
 import type { RecordId, RecordToWrite, Version } from './record.ts';
 
-export interface StepOptions {
+/** What the work of a step is handed. */
+export interface Step {
+  readonly name: string;
+  /** For the far side: the same in every attempt, another one for every step and key. 43 characters of `[A-Za-z0-9_-]`. */
+  readonly key: string;
+  /** Which attempt of the run this is, from 1. */
+  readonly attempt: number;
+  /** Of the run. */
+  readonly signal: AbortSignal;
+}
+
+export interface StepOptions<S = unknown> {
   /** Hashed and kept with the step; another input under the same name in a later attempt is `STEP_CHANGED`. */
   readonly input?: unknown;
+  /** In a loop: what tells the rounds apart. Never a position: an item's own id. */
+  readonly key?: Key;
+  /**
+   * `atLeastOnce` (default): after it resolved its work never starts again; until then it may. `atMostOnce`: one more write marks the start, and once it
+   * has started its work never starts again by itself.
+   */
+  readonly mode?: 'atLeastOnce' | 'atMostOnce';
+  /**
+   * An at-most-once step was begun by an earlier attempt that did not finish it (or threw; a `NotDoneError` says that nothing has happened). Asked what
+   * became of it. Default, and on `'block'`: the run is blocked until a person resolves it.
+   */
+  readonly onInterrupted?: (step: Step) => UnknownAnswer<S> | Promise<UnknownAnswer<S>>;
 }
 
 /** The record as it has to be written together with the business rows, on condition of `version` (undefined: only when absent). */
@@ -47,11 +72,14 @@ export interface Run<T = unknown> {
   /** A key for one call to the far side: stable across attempts, different for each name. */
   keyFor(name: string): string;
   /**
-   * Does a part of the work once: after it resolves its value is kept, and later attempts get it back instead of running it again.
+   * Does a part of the work once: after it resolves its value is kept, and later attempts get it back instead of running it again. Addressed by its
+   * name (and key), never by its place: steps may be added, removed and put in another order; one that is renamed is another step.
    *
-   * @throws RerunSafeError `DUPLICATE_STEP` for a name used twice in one attempt, `STEP_CHANGED`, `LEASE_LOST`, `RESULT_NOT_STORED`.
+   * @throws RerunSafeError `DUPLICATE_STEP` for a name (and key) used twice in one attempt, `STEP_CHANGED`, `LEASE_LOST`, `WRITE_UNKNOWN`;
+   * `RESULT_NOT_STORED` (done by an earlier attempt, its value could not be kept) and `BLOCKED` (begun by an earlier attempt, at most once): where the
+   * work lets them through, the run is blocked, since another attempt would meet them again.
    */
-  step<S>(name: string, work: () => S | Promise<S>, options?: StepOptions): Promise<S>;
+  step<S>(name: string, work: (step: Step) => S | Promise<S>, options?: StepOptions<S>): Promise<S>;
   /**
    * The completion, written by `send` in one transaction with business rows. What the work does afterwards changes nothing.
    *

@@ -5,42 +5,100 @@
  */
 import type { Attempt } from './attempt.ts';
 import { decode, encode } from './codec.ts';
-import { RerunSafeError } from './errors.ts';
+import { isNotDoneError, RerunSafeError } from './errors.ts';
 import { fingerprintsDiffer } from './fingerprint.ts';
-import type { StoredStep } from './record.ts';
+import type { UnknownAnswer } from './guard.ts';
+import { invalidOptions } from './options.ts';
+import type { BegunStep, FinishedStep } from './record.ts';
+import type { Step } from './run.ts';
 import { opened, type Seal, sealed } from './seal.ts';
 
-export interface StepFacts {
+export interface StepFacts<S> {
+  /** What it is kept under: its name, and its key where it has one. */
   readonly name: string;
   /** Of its declared input. */
   readonly fingerprint: string | undefined;
   readonly seal: Seal | undefined;
   /** What its sealed value is bound to. */
   readonly place: string;
+  readonly atMostOnce: boolean;
+  readonly onInterrupted: ((step: Step) => UnknownAnswer<S> | Promise<UnknownAnswer<S>>) | undefined;
+  /** What its work is handed. */
+  readonly step: Step;
 }
 
-export async function runStep<S>(owner: Attempt, step: StepFacts, work: () => S | Promise<S>): Promise<S> {
-  const { name, fingerprint, seal, place } = step;
+export async function runStep<S>(owner: Attempt, facts: StepFacts<S>, work: (step: Step) => S | Promise<S>): Promise<S> {
+  const { name, fingerprint, atMostOnce, step } = facts;
   const kept = owner.steps[name];
-  if (kept !== undefined) return fromKept<S>(step, kept);
+  if (kept !== undefined && fingerprintsDiffer(kept.fingerprint, fingerprint)) {
+    throw new RerunSafeError('STEP_CHANGED', `The step "${name}" was begun before with another input. Nothing of it was run.`, {
+      facts: { step: name },
+    });
+  }
+  if (kept !== undefined && 'outcome' in kept) return fromKept<S>(facts, kept);
   // The work of a step never starts on a lease that is over: somebody else may be doing it.
   owner.lifetime.assertHeld();
-  const value = await work();
+  if (kept !== undefined) {
+    const answer = await ask(facts);
+    if (answer !== 'not-done') return keep(owner, facts, answer.done);
+    owner.lifetime.assertHeld();
+  } else if (atMostOnce) await begin(owner, facts);
+  let value: S;
+  try {
+    value = await work(step);
+  } catch (thrown) {
+    // It says of itself that nothing has happened: the next attempt may begin it anew.
+    if (atMostOnce && isNotDoneError(thrown)) await owner.keepStep(name, undefined);
+    throw thrown;
+  }
+  return keep(owner, facts, value);
+}
+
+/** The mark stands before the work starts, or the work does not start. */
+async function begin<S>(owner: Attempt, { name, fingerprint }: StepFacts<S>): Promise<void> {
+  const mark: BegunStep = { begun: owner.attempt, ...(fingerprint === undefined ? {} : { fingerprint }) };
+  const result = await owner.keepStep(name, mark);
+  if (result.kind === 'too-large') throw tooLarge(name);
+  mustBeWritten(owner, name, result, 'was not begun: nobody knows whether its mark was kept');
+  owner.lifetime.assertHeld();
+}
+
+async function ask<S>({ name, onInterrupted, step }: StepFacts<S>): Promise<'not-done' | { readonly done: S }> {
+  const answer = onInterrupted === undefined ? 'block' : await onInterrupted(step);
+  if (answer === 'not-done') return answer;
+  if (typeof answer === 'object' && answer !== null && 'done' in answer) return answer;
+  if (answer === 'block') {
+    throw new RerunSafeError(
+      'BLOCKED',
+      `The step "${name}" was begun by an earlier attempt, and nobody knows what it did. It is not run again before a person has said so (resolveRun).`,
+      { facts: { step: name } },
+    );
+  }
+  throw invalidOptions(`run.step "${name}"`, ["onInterrupted must answer { done: value }, 'not-done' or 'block'"]);
+}
+
+async function keep<S>(owner: Attempt, { name, fingerprint, seal, place }: StepFacts<S>, value: S): Promise<S> {
   const encoding = encode(value);
-  const plain: StoredStep['outcome'] = encoding.ok ? { kind: 'value', value: encoding.encoded } : { kind: 'not-stored', reason: 'not-serializable' };
+  const plain: FinishedStep['outcome'] = encoding.ok
+    ? { kind: 'value', value: encoding.encoded }
+    : { kind: 'not-stored', reason: 'not-serializable' };
   const outcome = sealed(plain, seal, place);
   const withFingerprint = fingerprint === undefined ? {} : { fingerprint };
   let result = await owner.keepStep(name, { outcome, ...withFingerprint });
   if (result.kind === 'too-large') result = await owner.keepStep(name, { outcome: { kind: 'not-stored', reason: 'too-large' }, ...withFingerprint });
-  if (result.kind === 'written') return value;
+  mustBeWritten(owner, name, result, 'was done, but nobody knows whether its value was kept');
+  return value;
+}
+
+function mustBeWritten(owner: Attempt, name: string, result: Awaited<ReturnType<Attempt['keepStep']>>, otherwise: string): void {
+  if (result.kind === 'written') return;
   if (result.kind === 'no-answer' || result.kind === 'too-large') {
-    throw new RerunSafeError('WRITE_UNKNOWN', `The step "${name}" was done, but nobody knows whether its value was kept.`, {
+    throw new RerunSafeError('WRITE_UNKNOWN', `The step "${name}" ${otherwise}.`, {
       cause: result.kind === 'no-answer' ? result.error : undefined,
       facts: { step: name },
     });
   }
-  if (owner.over && !owner.lifetime.lost) throw outlived(name);
-  throw owner.lifetime.lossError();
+  throw owner.over && !owner.lifetime.lost ? outlived(name) : owner.lifetime.lossError();
 }
 
 /** The likeliest cause is a missing `await`; then nobody is there to be told by the rejection. */
@@ -50,19 +108,17 @@ function outlived(name: string): RerunSafeError {
   return new RerunSafeError('LEASE_LOST', message, { facts: { step: name } });
 }
 
-function fromKept<S>({ name, fingerprint, seal, place }: StepFacts, { outcome: stored, fingerprint: before }: StoredStep): S {
-  if (fingerprintsDiffer(before, fingerprint)) {
-    throw new RerunSafeError('STEP_CHANGED', `The step "${name}" was done before with another input. Nothing of it was run.`, {
-      facts: { step: name },
-    });
-  }
+function fromKept<S>({ name, seal, place }: StepFacts<S>, { outcome: stored }: FinishedStep): S {
   const outcome = opened(stored, seal, place);
   if (outcome.kind === 'value') return decode(outcome.value) as S;
   throw new RerunSafeError(
     'RESULT_NOT_STORED',
     `The step "${name}" was done, but its value could not be kept (${outcome.reason}). It is not run again.`,
-    {
-      facts: { step: name, reason: outcome.reason },
-    },
+    { facts: { step: name, reason: outcome.reason } },
   );
 }
+
+const tooLarge = (name: string): RerunSafeError =>
+  new RerunSafeError('RESULT_NOT_STORED', `There is no room left in the record to mark that the step "${name}" has begun. It was not begun.`, {
+    facts: { step: name, reason: 'too-large' },
+  });

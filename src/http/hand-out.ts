@@ -5,7 +5,7 @@
  */
 import { isRerunSafeError } from '../core/errors.ts';
 import { told } from '../core/live-run.ts';
-import type { Run, StepOptions } from '../core/run.ts';
+import type { Run, Step, StepOptions } from '../core/run.ts';
 
 export interface Watch<A> {
   /** The commit went through; this is the outcome. */
@@ -40,11 +40,11 @@ export function handOut<A, B>(run: Run<B>, toKept: (value: A) => B | Promise<B>,
     commit: (value, send) => told(commit(value, send)),
   };
 
-  async function step<S>(name: string, work: () => S | Promise<S>, options?: StepOptions): Promise<S> {
+  async function step<S>(name: string, work: (step: Step) => S | Promise<S>, options?: StepOptions<S>): Promise<S> {
     let ofTheWork: unknown;
-    const watched = async (): Promise<Awaited<ReturnType<typeof work>>> => {
+    const watched = async (own: Step): Promise<S> => {
       try {
-        return await work();
+        return await work(own);
       } catch (error) {
         ofTheWork = error;
         throw error;

@@ -220,7 +220,7 @@ describe('run.step', () => {
     expect(b.clock.nowMs() - endsAtMs).toBeLessThan(500);
   });
 
-  it('a value that cannot be kept: the first attempt gets it, later ones RESULT_NOT_STORED, and it is not run again', async () => {
+  it('a value that cannot be kept: the first attempt gets it, the next one RESULT_NOT_STORED, and no attempt is made for ever', async () => {
     const b = bench();
     let runs = 0;
     const work = async (run: Run) => {
@@ -231,7 +231,8 @@ describe('run.step', () => {
       throw new Error('crash');
     };
     await expect(b.run(work)).rejects.toThrow('crash');
-    await expect(b.run(work)).rejects.toMatchObject({ code: 'RESULT_NOT_STORED' });
+    await expect(b.run(work)).rejects.toMatchObject({ code: 'RESULT_NOT_STORED', retryable: false });
+    expect(await b.run(work)).toMatchObject({ kind: 'blocked', why: 'unknown' });
     expect(runs).toBe(1);
   });
 });

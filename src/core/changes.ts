@@ -1,0 +1,28 @@
+/**
+ * What an owner's own moves make of the record that stands there: the own change, and nothing else.
+ *
+ * @module
+ */
+import type { Outcome, RecordToWrite, StoredStep } from './record.ts';
+import type { StepChanges } from './step-writes.ts';
+
+/** As if it had never been, but for the token. An earlier attempt, or a step, may have done something: then it stays what it was. */
+export function withdrawn(standing: RecordToWrite): RecordToWrite {
+  if (standing.attempt > 1 || standing.steps !== undefined) return { ...standing, state: 'released' };
+  const { fingerprint: _, ...rest } = standing;
+  return { ...rest, state: 'released', attempt: 0 };
+}
+
+export function withSteps(standing: RecordToWrite, changes: StepChanges): RecordToWrite {
+  const steps: Record<string, StoredStep> = { ...standing.steps };
+  for (const [name, step] of changes) {
+    if (step === undefined) delete steps[name];
+    else steps[name] = step;
+  }
+  return { ...standing, steps };
+}
+
+export function completed(standing: RecordToWrite, outcome: Outcome, retentionMs: number): RecordToWrite {
+  const { steps: _, ...rest } = standing;
+  return { ...rest, state: 'completed', outcome, retentionMs };
+}
