@@ -3,15 +3,10 @@
  *
  * @module
  */
-import { createHash } from 'node:crypto';
 import { storeMisconfigured } from '../../core/errors.ts';
-import type { RecordId, RecordToWrite, StoredRecord } from '../../core/record.ts';
+import type { RecordToWrite, StoredRecord } from '../../core/record.ts';
 import { COLUMNS, fromRow, toRow } from '../../core/record.ts';
-
-/** Partitions that hold records begin with this; rows of others in the same table are left alone. */
-export const PARTITION_PREFIX = 'rs';
-/** The first prefix behind all of ours, for range filters. */
-export const PARTITION_END = 'rt';
+import type { Keys } from './place.ts';
 
 /** The service's limit for one binary property is documented as 64 KiB; users report that it refuses 65,536 bytes and takes 64,000. */
 const CHUNK_BYTES = 64_000;
@@ -22,17 +17,7 @@ const INT32_COLUMNS: ReadonlySet<string> = new Set(['schema', 'attempt']);
 
 export type Property = string | boolean | Uint8Array | { readonly type: 'Int32' | 'Int64' | 'Double'; readonly value: string };
 export type Properties = Record<string, Property>;
-export interface Keys {
-  readonly partitionKey: string;
-  readonly rowKey: string;
-}
 export type RecordEntity = Keys & Properties;
-
-/** Spreads keys evenly: one partition takes 2,000 rows a second, and a page of clean-up reads one partition after the other. */
-export function keysOf(id: RecordId, partitions: number): Keys {
-  const bucket = createHash('sha256').update(id).digest().readUInt32BE(0) % partitions;
-  return { partitionKey: `${PARTITION_PREFIX}${bucket.toString(16).padStart(4, '0')}`, rowKey: id };
-}
 
 /** `writtenAtMs` is no column here: the service stamps `Timestamp` itself. */
 export function toEntity(keys: Keys, record: RecordToWrite): RecordEntity {

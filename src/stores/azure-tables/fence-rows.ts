@@ -9,13 +9,12 @@ import type { TransactionAction } from '@azure/data-tables';
 import { storeUnavailable } from '../../core/errors.ts';
 import { rowIdOf } from '../../core/fence.ts';
 import type { StoredRecord } from '../../core/record.ts';
-import { etagOf, fromEntity, type Keys, keysOf } from './entity.ts';
+import { etagOf, fromEntity } from './entity.ts';
+import { type Keys, keysIn, type Place } from './place.ts';
 import type { Request } from './request.ts';
 
-/** Row keys that begin like this are the store's own. */
-export const OWN_ROWS = /^r\d+_/;
 /** Of later formats too: those must be told apart from rows of the caller's, and refused. */
-const RECORD_ROW = /^r\d+_[\w-]{43}$/;
+const RECORD_ROW = /^(rerunsafe\.)?r\d+_[\w-]{43}$/;
 /** So many later transactions may land before the mark of an earlier one is forgotten. */
 const MARKS_KEPT = 16;
 
@@ -44,7 +43,7 @@ export interface Seen {
   readonly landed: readonly string[];
 }
 
-export const rowOf = (fenceId: string, partitions: number): Keys => keysOf(rowIdOf(fenceId), partitions);
+export const rowOf = (fenceId: string, place: Place): Keys => keysIn(place, rowIdOf(fenceId));
 
 /** A row of the caller's may have columns named like ours. Only under a record's own key is a row that cannot be read a failure. */
 export function isRecordRow(entity: Readonly<Entity>): boolean {
@@ -58,7 +57,7 @@ export function isRecordRow(entity: Readonly<Entity>): boolean {
   }
 }
 
-const MARKS = /^r\d+_[^.]+\.fenced$/;
+const MARKS = /^(rerunsafe\.)?r\d+_[^.]+\.fenced$/;
 export const isMarks = ({ rowKey, fenceWrites }: Readonly<Entity>): boolean => typeof fenceWrites === 'string' && MARKS.test(String(rowKey));
 const marksOf = ({ partitionKey, rowKey }: Keys): Keys => ({ partitionKey, rowKey: `${rowKey}.fenced` });
 

@@ -8,9 +8,10 @@ import type { TableClient, TableTransactionResponse, TransactionAction } from '@
 import { checkFence } from '../../core/fence.ts';
 import { checkOptions, has, invalidOptions, isInteger, isName, isSignal } from '../../core/options.ts';
 import type { Fence } from '../../core/ports.ts';
-import type { Keys } from './entity.ts';
-import { OWN_ROWS, rowOf } from './fence-rows.ts';
+import { checkActions } from './actions.ts';
+import { rowOf } from './fence-rows.ts';
 import type { FencedOptions } from './fenced.ts';
+import { DEFAULT_PARTITIONS, isPartitionKey, isPartitions, type Place } from './place.ts';
 import { requester } from './request.ts';
 import { serviceClock } from './service-clock.ts';
 import { inLine, submitFenced } from './submit-fenced.ts';
@@ -18,11 +19,12 @@ import { inLine, submitFenced } from './submit-fenced.ts';
 export interface FencedTransactionOptions extends FencedOptions {
   /** As `tableStore` has it. Default 256. */
   readonly partitions?: number;
+  /** Instead of `partitions`: where the lease or record is pinned to, `store.inPartition(partitionKey)`. */
+  readonly partitionKey?: string;
   /** As `tableStore` has it, ms. Default 1000. */
   readonly uncertaintyMs?: number;
 }
 
-const DEFAULT_PARTITIONS = 256;
 /** The service takes 100 in one transaction, and two of them are ours. */
 const MOST_ACTIONS = 98;
 
@@ -36,7 +38,7 @@ const MOST_ACTIONS = 98;
  */
 export function fencePartition(id: string, options: { readonly partitions?: number } = {}): string {
   checkOptions('fencePartition', { ...options, id }, { id: isName(4096), partitions: RULES.partitions }, ['id']);
-  return rowOf(id, options.partitions ?? DEFAULT_PARTITIONS).partitionKey;
+  return rowOf(id, { partitions: options.partitions ?? DEFAULT_PARTITIONS }).partitionKey;
 }
 
 /**
@@ -72,45 +74,39 @@ export async function fencedTransaction(
   actions: readonly TransactionAction[],
   options: FencedTransactionOptions = {},
 ): Promise<TableTransactionResponse | undefined> {
-  const { partitions = DEFAULT_PARTITIONS, uncertaintyMs = 1_000, requestTimeoutMs = 5_000, signal } = options;
+  const { uncertaintyMs = 1_000, requestTimeoutMs = 5_000, signal } = options;
   check(client, fence, options);
-  const row = rowOf(fence.id, partitions);
-  checkActionsGiven(actions, row);
+  const place = placeOf(options);
+  const row = rowOf(fence.id, place);
+  const { partitionKey } = row;
+  checkActions(actions, {
+    what: 'fencedTransaction',
+    most: MOST_ACTIONS,
+    partitionKey,
+    place,
+    hint: 'see fencePartition, and the option partitionKey',
+  });
   const request = requester(() => Promise.resolve(client), requestTimeoutMs, serviceClock());
   const call = { request, fence, row, actions: [...actions], uncertaintyMs, ...(signal === undefined ? {} : { signal }) };
   return inLine(client, `${row.partitionKey}/${row.rowKey}`, () => submitFenced(call), signal);
 }
 
-const RULES = { partitions: isInteger(1, 65_536), uncertaintyMs: isInteger(1_000), requestTimeoutMs: isInteger(1), signal: isSignal };
+const RULES = {
+  partitions: isPartitions,
+  partitionKey: isPartitionKey,
+  uncertaintyMs: isInteger(1_000),
+  requestTimeoutMs: isInteger(1),
+  signal: isSignal,
+};
+
+function placeOf({ partitions, partitionKey }: FencedTransactionOptions): Place {
+  if (partitionKey === undefined) return { partitions: partitions ?? DEFAULT_PARTITIONS };
+  if (partitions === undefined) return { partitionKey };
+  throw invalidOptions('fencedTransaction', ['either partitions or partitionKey can be given']);
+}
 
 function check(client: unknown, fence: unknown, options: unknown): void {
   checkOptions('fencedTransaction', { client }, { client: has('submitTransaction', 'listEntities') }, ['client']);
   checkFence(fence);
   checkOptions('fencedTransaction', options, RULES);
-}
-
-function checkActionsGiven(actions: readonly TransactionAction[], { partitionKey }: Keys): void {
-  const problems: string[] = [];
-  if (!Array.isArray(actions) || actions.length > MOST_ACTIONS) problems.push(`the actions must be an array of at most ${MOST_ACTIONS}`);
-  else {
-    for (const [n, action] of actions.entries()) {
-      if (!isAction(action)) {
-        problems.push(`action ${n} must be [verb, entity, …] with a verb of ${[...VERBS].join(', ')} and an entity with partitionKey and rowKey`);
-        continue;
-      }
-      const [, entity] = action;
-      if (entity.partitionKey !== partitionKey) problems.push(`action ${n} must have the partition key ${partitionKey} (see fencePartition)`);
-      if (OWN_ROWS.test(entity.rowKey)) problems.push(`action ${n} is on a row of the store`);
-    }
-  }
-  if (problems.length > 0) throw invalidOptions('fencedTransaction', problems);
-}
-
-const VERBS: ReadonlySet<unknown> = new Set(['create', 'update', 'upsert', 'delete']);
-
-/** The SDK leaves out what it does not know, and commits the rest. */
-function isAction(action: unknown): boolean {
-  if (!Array.isArray(action) || !VERBS.has(action[0])) return false;
-  const { partitionKey, rowKey } = (action[1] ?? {}) as Partial<Keys>;
-  return typeof partitionKey === 'string' && typeof rowKey === 'string';
 }

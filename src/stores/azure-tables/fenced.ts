@@ -10,7 +10,8 @@ import type { TableClient, TableEntity } from '@azure/data-tables';
 import { isRerunSafeError, RerunSafeError, storeUnavailable, writeUnknown } from '../../core/errors.ts';
 import { invalidOptions } from '../../core/options.ts';
 import type { Fence } from '../../core/ports.ts';
-import { etagOf, type Keys } from './entity.ts';
+import { etagOf } from './entity.ts';
+import type { Keys } from './place.ts';
 import { type Request, requester } from './request.ts';
 import { serviceClock } from './service-clock.ts';
 

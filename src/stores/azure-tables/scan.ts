@@ -4,14 +4,16 @@
  * @module
  */
 import { storeUnavailable } from '../../core/errors.ts';
-import { type Listed, type ListQuery, PURGE_MIN_AGE_MS, type PurgeQuery, type RecordStore } from '../../core/ports.ts';
+import { type Conflict, type Listed, type ListQuery, PURGE_MIN_AGE_MS, type PurgeQuery, type Written } from '../../core/ports.ts';
 import { purgeListed, unlessTooNew } from '../../core/purge.ts';
-import { etagOf, fromEntity, PARTITION_END, PARTITION_PREFIX, timestampMs } from './entity.ts';
+import { etagOf, fromEntity, timestampMs } from './entity.ts';
 import { isMarks, isRecordRow } from './fence-rows.ts';
 import type { Refusal } from './map-error.ts';
+import { type Keys, PARTITION_END, PARTITION_PREFIX, PINNED_END, PINNED_PREFIX, type Place, placed } from './place.ts';
 import type { Answer, Request } from './request.ts';
 
 type Entity = Record<string, unknown>;
+type Odata = typeof import('@azure/data-tables').odata;
 interface Page {
   readonly entities: readonly Entity[];
   readonly next: string | undefined;
@@ -26,11 +28,17 @@ interface Found {
 export interface Table {
   readonly request: Request;
   readonly uncertaintyMs: number;
+  readonly place: Place;
   nowMs(): number;
-  remove: RecordStore['delete'];
 }
 
-export async function* list(table: Table, query: ListQuery): AsyncGenerator<Listed> {
+/** A record in a partition of the caller's is found and changed there only: `store.inPartition(partitionKey)`. */
+export interface ListedInTable extends Listed {
+  /** Of the caller's, that the record is pinned to. */
+  readonly partitionKey?: string;
+}
+
+export async function* list(table: Table, query: ListQuery): AsyncGenerator<ListedInTable> {
   for await (const page of pages(table, query)) {
     for (const entity of page.records) {
       const found = toListed(entity, page.dateMs);
@@ -40,14 +48,23 @@ export async function* list(table: Table, query: ListQuery): AsyncGenerator<List
 }
 
 export function purge(table: Table, query: PurgeQuery): Promise<{ removed: number }> {
-  return purgeListed(purgeable(table, query), table.remove, query, table.uncertaintyMs);
+  return purgeListed(purgeable(table, query), (address, version) => removeAt(table, address, version), query, table.uncertaintyMs);
 }
 
 async function* purgeable(table: Table, { operation }: PurgeQuery): AsyncGenerator<Listed> {
   for await (const { records, marks, dateMs } of pages(table, { ...(operation !== undefined && { operation }), olderThanMs: PURGE_MIN_AGE_MS })) {
-    for (const entity of records) yield* unlessTooNew(() => toListed(entity, dateMs));
+    // The same id may stand in several partitions: what is removed is the row that was seen.
+    for (const entity of records) yield* unlessTooNew(() => ({ ...toListed(entity, dateMs), id: addressOf(entity) }));
     for (const entity of marks) if (dateMs - timestampMs(entity) > PURGE_MIN_AGE_MS) await removeMarks(table, entity);
   }
+}
+
+const addressOf = ({ partitionKey, rowKey }: Entity): string => JSON.stringify([partitionKey, rowKey]);
+
+async function removeAt({ request }: Table, address: string, etag: string): Promise<Written | Conflict> {
+  const [partitionKey, rowKey] = JSON.parse(address) as [string, string];
+  const answer = await request('delete a record', 'write', (client, sdk) => client.deleteEntity(partitionKey, rowKey, { ...sdk, etag }));
+  return answer.refused === undefined ? { ok: true, version: etag } : { ok: false, reason: 'conflict', current: undefined };
 }
 
 /** Looked for only while their call is under way. */
@@ -57,15 +74,15 @@ async function removeMarks({ request }: Table, entity: Entity): Promise<void> {
   await request('remove marks', 'write', (client, sdk) => client.deleteEntity(partitionKey, rowKey, { ...sdk, etag: etagOf(entity) }));
 }
 
-const toListed = (entity: Entity, dateMs: number): Listed => {
+const toListed = (entity: Entity, dateMs: number): ListedInTable => {
   const record = fromEntity(entity);
-  return { id: String(entity.rowKey), record, version: etagOf(entity), ageMs: Math.max(0, dateMs - record.writtenAtMs) };
+  return { ...placed(entity as unknown as Keys), record, version: etagOf(entity), ageMs: Math.max(0, dateMs - record.writtenAtMs) };
 };
 
 /** Page by page and not by the SDK's own iterator: its one abort signal would bound the whole listing. */
 async function* pages(table: Table, query: ListQuery): AsyncGenerator<Found> {
   const { odata } = await import('@azure/data-tables');
-  const filter = filterFor(odata, query, table.nowMs() + table.uncertaintyMs);
+  const filter = filterFor(odata, table.place, query, table.nowMs() + table.uncertaintyMs);
   let next: string | undefined;
   do {
     const token = next;
@@ -90,11 +107,19 @@ async function* pages(table: Table, query: ListQuery): AsyncGenerator<Found> {
 }
 
 /** The age is only coarsely filtered by the service, on the safe side; each row is judged again by the date of the answer it came with. */
-function filterFor(odata: typeof import('@azure/data-tables').odata, query: ListQuery, latestNowMs: number): string {
+function filterFor(odata: Odata, place: Place, query: ListQuery, latestNowMs: number): string {
   const { operation, state, olderThanMs } = query;
-  const filters = [odata`PartitionKey ge ${PARTITION_PREFIX} and PartitionKey lt ${PARTITION_END}`];
+  const filters = [rowsIn(odata, place)];
   if (operation !== undefined) filters.push(odata`operation eq ${operation}`);
   if (state !== undefined) filters.push(odata`state eq ${state}`);
   if (olderThanMs !== undefined) filters.push(odata`Timestamp lt ${new Date(latestNowMs - olderThanMs)}`);
   return filters.join(' and ');
+}
+
+/** The store of the whole table also finds what is pinned to partitions of the caller's, whichever these are. */
+function rowsIn(odata: Odata, place: Place): string {
+  const pinned = odata`RowKey ge ${PINNED_PREFIX} and RowKey lt ${PINNED_END}`;
+  if ('partitionKey' in place) return `${odata`PartitionKey eq ${place.partitionKey}`} and ${pinned}`;
+  const own = odata`PartitionKey ge ${PARTITION_PREFIX} and PartitionKey lt ${PARTITION_END}`;
+  return `((${own}) or (${pinned}))`;
 }

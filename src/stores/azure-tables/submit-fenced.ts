@@ -6,13 +6,14 @@
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { TableClient, TableTransactionResponse, TransactionAction } from '@azure/data-tables';
-import { isRerunSafeError, storeUnavailable, writeUnknown } from '../../core/errors.ts';
+import { storeUnavailable, writeUnknown } from '../../core/errors.ts';
 import { mustHold } from '../../core/fence.ts';
 import { type Fence, PURGE_MIN_AGE_MS } from '../../core/ports.ts';
-import type { Keys } from './entity.ts';
 import { areComplete, checkActions, isNearItsEnd, look, newMark, type Seen, type Standing } from './fence-rows.ts';
 import type { Refusal } from './map-error.ts';
+import type { Keys } from './place.ts';
 import type { Request } from './request.ts';
+import { OfTheActions, type Submitted, submit } from './submit.ts';
 
 /** Each lost race means that somebody else's write went through; so many in a row have other reasons. */
 const ROUNDS = 20;
@@ -76,7 +77,7 @@ export async function submitFenced(call: Call): Promise<TableTransactionResponse
     const standing = seen.standing as Standing;
     if (doubts === DOUBTS) throw doubt ?? storeUnavailable('a fenced transaction got no answer', undefined);
     const checks = checkActions(call.row, standing, call.uncertaintyMs, [mark, ...seen.landed]);
-    const result = await send(call, [...call.actions, ...checks], doubt);
+    const result = await send(call, checks, doubt);
     if ('landed' in result) return result.landed;
     if (result.doubt !== undefined) {
       doubt = result.doubt;
@@ -87,34 +88,15 @@ export async function submitFenced(call: Call): Promise<TableTransactionResponse
   throw doubt ?? storeUnavailable(`the row of ${call.fence.id} was changed by others ${ROUNDS} times in a row`, undefined);
 }
 
-type Result = { readonly landed: TableTransactionResponse } | { readonly refusal: Refusal | undefined; readonly doubt: unknown };
-
-async function send({ request, actions, signal }: Call, all: TransactionAction[], doubt: unknown): Promise<Result> {
+/** A refusal for what was asked for does not settle an earlier try. */
+async function send({ request, actions, signal }: Call, checks: TransactionAction[], doubt: unknown): Promise<Submitted> {
   try {
-    const answer = await request('fenced transaction', 'write', (table, sdk) => table.submitTransaction(all, sdk), signal);
-    if (answer.refused === 'too-large') throw new OfTheActions(answer.cause);
-    if (answer.refused !== undefined) return { refusal: answer, doubt: answer.doubt ? writeUnknown('fenced transaction', answer.cause) : undefined };
-    const { subResponses } = answer.value;
-    // The SDK takes any 2xx for success, whatever is in it.
-    if (subResponses.length !== all.length) return inDoubt(writeUnknown('fenced transaction: the answer does not say what became of it', undefined));
-    return { landed: { ...answer.value, subResponses: subResponses.slice(0, actions.length) } };
+    const result = await submit(request, 'fenced transaction', [...actions, ...checks], signal);
+    if (!('landed' in result)) return result;
+    return { landed: { ...result.landed, subResponses: result.landed.subResponses.slice(0, actions.length) } };
   } catch (error) {
-    if (error instanceof OfTheActions) throw error.cause;
-    if (isRerunSafeError(error, 'WRITE_UNKNOWN')) return inDoubt(error);
     if (doubt !== undefined) throw doubt;
-    // The row could be read, so this is about what was asked for: a property's name, a row that comes twice.
-    if (isRerunSafeError(error, 'STORE_MISCONFIGURED') && (error.cause as { statusCode?: unknown } | undefined)?.statusCode === 400)
-      throw error.cause;
-    throw error;
-  }
-}
-
-const inDoubt = (doubt: unknown): Result => ({ refusal: undefined, doubt });
-
-/** Apart from failures around it. */
-class OfTheActions extends Error {
-  constructor(cause: unknown) {
-    super('', { cause });
+    throw error instanceof OfTheActions ? error.cause : error;
   }
 }
 

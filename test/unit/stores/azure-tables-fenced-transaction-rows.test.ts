@@ -72,7 +72,8 @@ describe('fenced transactions on Table Storage', () => {
       const { owner, token } = lease.fence;
       await stage.leases.release(stage.name, { owner, token, holdMs: 1_000 });
       const next = { owner: freshId(), leaseMs: LONG_MS };
-      const isFree = async () => decideAcquire(await stage.store.read(rowOf(stage.name, 256).rowKey), next, Date.now(), 1_000).kind === 'claim';
+      const isFree = async () =>
+        decideAcquire(await stage.store.read(rowOf(stage.name, { partitions: 256 }).rowKey), next, Date.now(), 1_000).kind === 'claim';
       await until(isFree, lease.fence);
       await fencedTransaction(stage.plain, lease.fence, [put('report', 2)]);
       expect(await isFree()).toBe(true);
@@ -94,8 +95,10 @@ describe('fenced transactions on Table Storage', () => {
       const { fence } = await taken();
       const own = (row: string, columns: object): TransactionAction => ['upsert', stage.entity(row, columns), 'Replace'];
       await fencedTransaction(stage.client, fence, [own('a', { schema: 2, revision: 'b' }), own('b', { schema: 1, revision: 4, fenceWrites: 'x' })]);
-      const found = (await all(stage.store, {})).filter(({ id }) => id === rowOf(stage.name, 256).rowKey || id.startsWith(stage.name));
-      expect(found.map(({ id }) => id)).toEqual([rowOf(stage.name, 256).rowKey]);
+      const found = (await all(stage.store, {})).filter(
+        ({ id }) => id === rowOf(stage.name, { partitions: 256 }).rowKey || id.startsWith(stage.name),
+      );
+      expect(found.map(({ id }) => id)).toEqual([rowOf(stage.name, { partitions: 256 }).rowKey]);
       expect(await stage.store.purge({})).toEqual({ removed: 0 });
     });
 
