@@ -1,7 +1,7 @@
 // The arrows between the parts (CONTRIBUTING.md), held by a machine. Each rule names what would break without it.
 
 /** SDKs are optional peers: a type, or a dynamic import inside a function. Anything else would make them required. */
-const SDK = '(^|/)node_modules/(@azure|@aws-sdk|@smithy|@types/aws-lambda|fs-native-extensions)(/|$)';
+const SDK = '(^|/)node_modules/(@azure|@aws-sdk|@smithy|@types/aws-lambda|fs-native-extensions|pg|@types/pg|redis|ioredis)(/|$)';
 
 /** @type {import('dependency-cruiser').IConfiguration} */
 module.exports = {
@@ -47,10 +47,17 @@ module.exports = {
     },
     {
       name: 'the-middle-imports-core',
-      comment: 'Stores, leases, http, telemetry and testing import core and themselves.',
+      comment: 'Stores, leases, http, outbox, telemetry and testing import core and themselves.',
       severity: 'error',
-      from: { path: '^src/(stores|leases|http|telemetry|testing)/' },
+      from: { path: '^src/(leases|http|outbox|telemetry|testing)/' },
       to: { path: '^src/', pathNot: '^src/(core/|azure-storage/|$1/)' },
+    },
+    {
+      name: 'stores-import-core-and-outbox',
+      comment: 'A store keeps messages as the relay asks for them; anything else of ours it does not know.',
+      severity: 'error',
+      from: { path: '^src/stores/' },
+      to: { path: '^src/', pathNot: '^src/(core/|outbox/|azure-storage/|stores/)' },
     },
     {
       name: 'azure-storage-is-for-azure',

@@ -41,6 +41,8 @@ export interface DynamodbStoreOptions {
   readonly client?: DynamoDBClient;
   /** Default: the environment variable `RERUNSAFE_TABLE`. */
   readonly tableName?: string;
+  /** The table of `dynamodbOutbox`, where the messages of `run.outbox.add` go with a `commitWith`. Default: none, and such a run is refused. */
+  readonly outboxTable?: string;
   /** The table's partition key, a string attribute. Default `id`. */
   readonly partitionKey?: string;
   /** Epoch seconds, for the service's own clean-up; never trusted for expiry. Default `expiresAtS`; false: not written. */
@@ -61,6 +63,7 @@ const CREATE_ATTEMPTS = 3;
 const RULES: Rules = {
   client: has('send', 'destroy'),
   tableName: isName(1024),
+  outboxTable: isName(1024),
   partitionKey: isAttribute,
   ttlAttribute: (value) => (value === false ? undefined : isAttribute(value)),
   uncertaintyMs: isInteger(DEFAULT_UNCERTAINTY_MS),
@@ -161,7 +164,7 @@ export function dynamodbStore(options: DynamodbStoreOptions = {}): Required<Reco
     setUp: () => setUpTable(connection, tableName, layout),
     close: async () => connection.close(),
   };
-  return dynamodb.on(store, { connection, tableName, keyOf, guardedPut, toStored });
+  return dynamodb.on(store, { connection, tableName, outboxTable: options.outboxTable, keyOf, guardedPut, toStored });
 }
 
 function configure(given: DynamodbStoreOptions) {

@@ -13,6 +13,8 @@ import type { Item } from './item.ts';
 export interface Internals {
   readonly connection: Connection;
   readonly tableName: string;
+  /** Where messages go. */
+  readonly outboxTable: string | undefined;
   /** On condition of the version; undefined: only when absent. `too-large`: the service would not take it. */
   guardedPut(id: RecordId, record: RecordToWrite, version: Version | undefined): Put | 'too-large';
   keyOf(id: RecordId): Item;
