@@ -5,7 +5,7 @@
  * @module
  */
 import { bounded, withinInvocation } from './bounded.ts';
-import { completed, withdrawn, withSteps } from './changes.ts';
+import { completed, released, withdrawn, withSteps } from './changes.ts';
 import type { CallFacts, Held } from './claim.ts';
 import { decide, type MoveIntent } from './decide.ts';
 import { isRerunSafeError, RerunSafeError } from './errors.ts';
@@ -107,26 +107,26 @@ export class Attempt {
   }
 
   /** Always tried, at least once, also after the lease was lost: the store decides. */
-  async complete(outcome: Outcome): Promise<MoveResult> {
+  async complete(outcome: Outcome, as: 'completed' | 'error' = 'completed'): Promise<MoveResult> {
     await this.settled();
-    return this.#serial.run(() => this.#finish(outcome));
+    return this.#serial.run(() => this.#finish(outcome, as));
   }
 
   /** The completion, written by `send` together with business rows. Where it is known not to have happened, the attempt goes on. */
   commit(outcome: Outcome, send: Send): Promise<MoveResult> {
     return this.#serial.run(async () => {
       if (this.#final) return { kind: 'lost' };
-      const result = await this.#finish(outcome, send);
+      const result = await this.#finish(outcome, 'completed', send);
       this.#final = result.kind !== 'too-large' && !(result.kind === 'no-answer' && !isRerunSafeError(result.error, 'WRITE_UNKNOWN'));
       return result;
     });
   }
 
-  async #finish(outcome: Outcome, send?: Send): Promise<MoveResult> {
+  async #finish(outcome: Outcome, as: 'completed' | 'error', send?: Send): Promise<MoveResult> {
     this.#final = true;
     const move: Move = {
       kind: 'complete',
-      change: (standing) => completed(standing, outcome, this.#facts.retentionMs),
+      change: (standing) => completed(standing, outcome, this.#facts.retention[as]),
       keepTrying: () => this.lifetime.remainingMs() > 0,
       ...(send === undefined ? {} : { send }),
     };
@@ -137,6 +137,7 @@ export class Attempt {
 
   /** A throw of the work, as it was judged. After the lease is over nothing is declared: the record lapses. */
   async giveUp(as: 'release' | 'unknown' | 'withdraw'): Promise<MoveResult> {
+    const { retention } = this.#facts;
     await this.settled();
     let tries = 0;
     return this.#serial.run(async () => {
@@ -146,7 +147,7 @@ export class Attempt {
         {
           kind: 'give-up',
           change: (standing) =>
-            as === 'unknown' ? { ...standing, leaseMs: 0 } : as === 'withdraw' ? withdrawn(standing) : { ...standing, state: 'released' },
+            as === 'unknown' ? { ...standing, leaseMs: 0 } : released(as === 'withdraw' ? withdrawn(standing) : standing, retention.released),
           keepTrying: () => this.lifetime.remainingMs() > 0 && ++tries < GIVE_UP_TRIES,
         },
         true,

@@ -8,10 +8,12 @@ import type { StepChanges } from './step-writes.ts';
 
 /** As if it had never been, but for the token. An earlier attempt, or a step, may have done something: then it stays what it was. */
 export function withdrawn(standing: RecordToWrite): RecordToWrite {
-  if (standing.attempt > 1 || standing.steps !== undefined) return { ...standing, state: 'released' };
+  if (standing.attempt > 1 || standing.steps !== undefined) return standing;
   const { fingerprint: _, ...rest } = standing;
-  return { ...rest, state: 'released', attempt: 0 };
+  return { ...rest, attempt: 0 };
 }
+
+export const released = (standing: RecordToWrite, retentionMs: number): RecordToWrite => ({ ...standing, state: 'released', retentionMs });
 
 export function withSteps(standing: RecordToWrite, changes: StepChanges): RecordToWrite {
   const steps: Record<string, StoredStep> = { ...standing.steps };

@@ -22,7 +22,7 @@ export interface CallFacts {
   readonly fingerprint: string | undefined;
   readonly holder: string | undefined;
   readonly leaseMs: number;
-  readonly retentionMs: number;
+  readonly retention: Guard['retention'];
   readonly waitMs: number;
   readonly remainingMs: () => number;
   readonly signal: AbortSignal | undefined;
@@ -260,7 +260,7 @@ export class Claimer {
   }
 
   #runningRecord(claim: Claim): RecordToWrite {
-    const { guard, scope, label, holder, leaseMs, retentionMs, system } = this.#facts;
+    const { guard, scope, label, holder, leaseMs, retention, system } = this.#facts;
     const fingerprint = this.#facts.fingerprint ?? (claim.attempt > 1 ? claim.over?.record.fingerprint : undefined);
     return {
       schema: 1,
@@ -272,7 +272,7 @@ export class Claimer {
       token: claim.token,
       attempt: claim.attempt,
       leaseMs,
-      retentionMs,
+      retentionMs: retention.completed,
       createdAtMs: claim.attempt > 1 && claim.over ? claim.over.record.createdAtMs : guard.store.clock.nowMs(),
       ...(label === undefined ? {} : { label }),
       ...(fingerprint === undefined ? {} : { fingerprint }),

@@ -36,6 +36,16 @@ export const isVerdict = (value: unknown): value is ThrowVerdict => VERDICTS.has
 /** What asking the far side brought to light. */
 export type UnknownAnswer<T> = { readonly done: T } | 'not-done' | 'block';
 
+/** ms each. */
+export interface Retention {
+  /** A value. */
+  readonly completed: number;
+  /** A remembered error. Default: as `completed`. */
+  readonly error?: number;
+  /** Failed, may run again: what is kept then is the number of attempts, the fingerprint and the steps. Default: as `completed`. */
+  readonly released?: number;
+}
+
 export interface GuardOptions<T = unknown> {
   /** Where records are kept. */
   readonly store: RecordStore;
@@ -48,8 +58,8 @@ export interface GuardOptions<T = unknown> {
   readonly leaseMs?: number;
   /** `auto` (default): renewed every third of the lease while the work runs. `none`: the lease is all there is. */
   readonly renew?: 'auto' | 'none';
-  /** How long a finished record is remembered, ms. Default 86,400,000 (24 h), queues 7 d. Longer than the lease. */
-  readonly retentionMs?: number;
+  /** How long a finished record is remembered, ms, or how long for each way it can end. Default 86,400,000 (24 h), queues 7 d. Longer than the lease. */
+  readonly retentionMs?: number | Retention;
   /** A duplicate while the first still runs: `refuse` (default) with `IN_FLIGHT`, or wait up to `waitMs` for its outcome. */
   readonly onInFlight?: 'refuse' | { readonly waitMs: number };
   /**
@@ -99,13 +109,25 @@ export const MAX_WAIT_MS = 2_147_483_647;
 const isWait = (value: unknown): string | undefined =>
   isObject(value) ?? ('waitMs' in (value as object) ? isInteger(0, MAX_WAIT_MS)((value as { waitMs: unknown }).waitMs) : 'needs waitMs');
 
+const RETENTION = { completed: isInteger(1), error: isInteger(1), released: isInteger(1) };
+
+function isRetention(value: unknown): string | undefined {
+  if (typeof value !== 'object' || value === null) return 'must be an object { completed, error, released }';
+  try {
+    checkOptions('retentionMs', value, RETENTION, ['completed']);
+  } catch {
+    return 'must be { completed, error, released }, whole numbers of ms above 0, completed always';
+  }
+  return undefined;
+}
+
 /** The rules of {@link GuardOptions}; adapters add their own. */
 export const GUARD_RULES: Rules = {
   store: has('read', 'create', 'replace', 'delete', 'list', 'purge'),
   operation: isName(128),
   leaseMs: isInteger(MIN_LEASE_MS, MAX_WAIT_MS),
   renew: isOneOf('auto', 'none'),
-  retentionMs: isInteger(1),
+  retentionMs: either(isInteger(1), isRetention),
   onInFlight: either(isOneOf('refuse'), isWait),
   onUnknown: either(isOneOf('retry', 'block'), isFunction),
   onThrow: isFunction,
@@ -124,7 +146,9 @@ const CALL_RULES: Rules = { ...GUARD_RULES, key: anything, scope: anything, inpu
 export interface Guard<T = unknown> extends GuardOptions<T> {
   readonly leaseMs: number;
   readonly renew: 'auto' | 'none';
+  /** Of a value. */
   readonly retentionMs: number;
+  readonly retention: Required<Retention>;
   readonly waitMs: number;
   readonly onUnknown: NonNullable<GuardOptions<T>['onUnknown']>;
   readonly onSaveFailed: 'return' | 'throw';
@@ -157,7 +181,8 @@ export interface Call {
 export function guardFrom<T>(what: string, options: GuardOptions<T>, rules: Rules = {}, required: readonly string[] = []): Guard<T> {
   checkOptions(what, options, { ...GUARD_RULES, ...rules }, ['store', 'operation', ...required]);
   const leaseMs = options.leaseMs ?? DEFAULT_LEASE_MS;
-  const retentionMs = options.retentionMs ?? Math.max(DEFAULT_RETENTION_MS, leaseMs * 2);
+  const retention = retentionOf(options.retentionMs ?? Math.max(DEFAULT_RETENTION_MS, leaseMs * 2));
+  const retentionMs = Math.min(...Object.values(retention));
   if (options.onUnknown === 'block' && options.store.limits?.losesOnFailover) {
     throw invalidOptions(what, [
       `onUnknown: 'block' promises that nothing starts a second time, and the store "${options.store.name}" can lose a record when another server takes over: use another store, or say that you accept the loss where the store is made`,
@@ -167,7 +192,8 @@ export function guardFrom<T>(what: string, options: GuardOptions<T>, rules: Rule
   return {
     ...options,
     leaseMs,
-    retentionMs,
+    retentionMs: retention.completed,
+    retention,
     renew: options.renew ?? 'auto',
     waitMs: typeof options.onInFlight === 'object' ? options.onInFlight.waitMs : 0,
     onUnknown: options.onUnknown ?? 'retry',
@@ -177,6 +203,11 @@ export function guardFrom<T>(what: string, options: GuardOptions<T>, rules: Rule
     label: options.label ?? true,
   };
 }
+
+const retentionOf = (given: number | Retention): Required<Retention> => {
+  const { completed, error = completed, released = completed } = typeof given === 'number' ? { completed: given } : given;
+  return { completed, error, released };
+};
 
 /** The options of {@link runOnce}: guard and call in one. */
 export function splitOptions<T>(what: string, options: RunOnceOptions<T>): { guard: Guard<T>; call: Call } {

@@ -195,8 +195,8 @@ export class Owned<T> {
       return { kind: 'blocked', id: this.#id, why: 'unknown', attempt: this.#attempt.attempt };
     }
     if (verdict === 'remember') {
-      let result = await this.#attempt.complete(this.#errorOutcome(thrown));
-      if (result.kind === 'too-large') result = await this.#attempt.complete(this.#errorOutcome(thrown, true));
+      let result = await this.#attempt.complete(this.#errorOutcome(thrown), 'error');
+      if (result.kind === 'too-large') result = await this.#attempt.complete(this.#errorOutcome(thrown, true), 'error');
       this.#tell(result.kind === 'written' ? 'remembered' : 'save-failed', thrown);
       if (result.kind !== 'written') throw thrown;
       return { kind: 'failed', error: thrown, replayed: false };

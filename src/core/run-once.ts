@@ -139,12 +139,19 @@ function factsOf(guard: Guard, call: Call, system: System): CallFacts {
     fingerprint: own ?? call.inputFingerprint ?? (call.input === undefined ? undefined : fingerprintOf(call.input)),
     holder: call.holder ?? `process ${process.pid}`,
     leaseMs,
-    retentionMs: Math.max(guard.retentionMs, leaseMs + 1),
+    retention: longerThan(leaseMs, guard.retention),
     waitMs: call.waitMs ?? guard.waitMs,
     remainingMs: call.remainingMs ?? guard.remainingMs ?? (() => Number.POSITIVE_INFINITY),
     signal: call.signal ?? guard.signal,
   };
 }
+
+/** The lease of a call may be longer than its guard's. */
+const longerThan = (leaseMs: number, { completed, error, released }: Guard['retention']): Guard['retention'] => ({
+  completed: Math.max(completed, leaseMs + 1),
+  error: Math.max(error, leaseMs + 1),
+  released: Math.max(released, leaseMs + 1),
+});
 
 async function unguarded<T>(facts: CallFacts, work: Work<T>): Promise<RunResult<T>> {
   const run = unguardedRun<T>({ ...facts, operation: facts.guard.operation });

@@ -3,7 +3,7 @@ import { decode, encode } from '../../../src/core/codec.ts';
 import { VALUES } from '../../support/values.ts';
 
 class Money {
-  constructor(readonly cents = 7) {}
+  readonly cents = 7;
 }
 const loop: Record<string, unknown> = {};
 loop.self = loop;
