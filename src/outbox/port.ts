@@ -80,7 +80,7 @@ export interface OutboxPlace {
   /** What may be delivered now: due, and nothing of its key is waiting to be tried again. */
   take(request: TakeRequest, options?: CallOptions): Promise<Taken>;
   /**
-   * All of it or nothing, and doing it twice is doing it once. Of one key, in order.
+   * Of one key, in order. To do it twice is to do it once.
    *
    * @throws RerunSafeError `STALE_TOKEN`: another relay has entered.
    */

@@ -78,6 +78,7 @@ export function groupItem({ place, messages, stamp }: Pick<Group, 'place' | 'mes
     ...keyAt(place),
     messages: { S: JSON.stringify(messages) },
     stamp: { N: String(stamp) },
+    count: { N: String(messages.length) },
     done: { N: '0' },
     attempts: { N: '0' },
     dueAtMs: { N: '0' },

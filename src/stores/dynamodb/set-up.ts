@@ -6,7 +6,15 @@
 import type { TableDescription } from '@aws-sdk/client-dynamodb';
 import { storeMisconfigured, storeUnavailable } from '../../core/errors.ts';
 import type { Connection } from './client.ts';
-import type { Layout } from './item.ts';
+
+/** What the table has to be like. */
+export interface TableShape {
+  readonly partitionKey: string;
+  /** Default: none. */
+  readonly sortKey?: string;
+  /** Epoch seconds, for the service's own clean-up; undefined: none. */
+  readonly ttlAttribute: string | undefined;
+}
 
 /** A new table takes the service 5 to 20 s. */
 const ACTIVE_LIMIT_MS = 120_000;
@@ -17,10 +25,10 @@ const LONGEST_PAUSE_MS = 2000;
  * @throws RerunSafeError `STORE_MISCONFIGURED` where a table of that name has another key, or its TTL another attribute; `STORE_UNAVAILABLE` where
  * the table is not active in time.
  */
-export async function setUpTable(connection: Connection, tableName: string, layout: Layout): Promise<void> {
-  if ((await describe(connection, tableName)) === undefined) await createTable(connection, tableName, layout.partitionKey);
+export async function setUpTable(connection: Connection, tableName: string, layout: TableShape): Promise<void> {
+  if ((await describe(connection, tableName)) === undefined) await createTable(connection, tableName, keysOf(layout));
   const table = await untilActive(connection, tableName);
-  checkKey(table, tableName, layout.partitionKey);
+  checkKey(table, tableName, layout);
   if (layout.ttlAttribute !== undefined) await enableTtl(connection, tableName, layout.ttlAttribute);
 }
 
@@ -36,7 +44,9 @@ const describe = (connection: Connection, tableName: string): Promise<TableDescr
     }
   });
 
-const createTable = (connection: Connection, tableName: string, partitionKey: string): Promise<void> =>
+const keysOf = ({ partitionKey, sortKey }: TableShape): string[] => (sortKey === undefined ? [partitionKey] : [partitionKey, sortKey]);
+
+const createTable = (connection: Connection, tableName: string, keys: readonly string[]): Promise<void> =>
   connection.call(undefined, async ({ read }) => {
     try {
       await read(
@@ -44,8 +54,8 @@ const createTable = (connection: Connection, tableName: string, partitionKey: st
           new sdk.CreateTableCommand({
             TableName: tableName,
             BillingMode: 'PAY_PER_REQUEST',
-            AttributeDefinitions: [{ AttributeName: partitionKey, AttributeType: 'S' }],
-            KeySchema: [{ AttributeName: partitionKey, KeyType: 'HASH' }],
+            AttributeDefinitions: keys.map((name) => ({ AttributeName: name, AttributeType: 'S' })),
+            KeySchema: keys.map((name, n) => ({ AttributeName: name, KeyType: n === 0 ? 'HASH' : 'RANGE' })),
           }),
       );
     } catch (error) {
@@ -64,14 +74,16 @@ async function untilActive(connection: Connection, tableName: string): Promise<T
   throw storeUnavailable(`DynamoDB table ${tableName} was not active after ${ACTIVE_LIMIT_MS} ms`, undefined);
 }
 
-function checkKey({ KeySchema = [], AttributeDefinitions = [] }: TableDescription, tableName: string, partitionKey: string): void {
-  const [key] = KeySchema;
-  const type = AttributeDefinitions.find((attribute) => attribute.AttributeName === partitionKey)?.AttributeType;
-  if (KeySchema.length === 1 && key?.AttributeName === partitionKey && type === 'S') return;
+function checkKey({ KeySchema = [], AttributeDefinitions = [] }: TableDescription, tableName: string, shape: TableShape): void {
+  const typeOf = (name: string | undefined) => AttributeDefinitions.find((attribute) => attribute.AttributeName === name)?.AttributeType;
   const found = KeySchema.map(({ AttributeName, KeyType }) => `${AttributeName} (${KeyType})`).join(', ');
-  throw storeMisconfigured(
-    `DynamoDB table ${tableName} has the key ${found}; needed is the partition key "${partitionKey}" (a string) and no sort key. Use another table, or the option partitionKey.`,
-  );
+  const keys = keysOf(shape);
+  const named = (name: string, n: number): boolean => KeySchema[n]?.AttributeName === name && typeOf(name) === 'S';
+  if (KeySchema.length === keys.length && keys.every(named)) return;
+  const { partitionKey, sortKey } = shape;
+  const needed = `the partition key "${partitionKey}" (a string) and ${sortKey === undefined ? 'no sort key' : `the sort key "${sortKey}" (a string)`}`;
+  const otherwise = sortKey === undefined ? ', or the option partitionKey' : '';
+  throw storeMisconfigured(`DynamoDB table ${tableName} has the key ${found}; needed is ${needed}. Use another table${otherwise}.`);
 }
 
 async function enableTtl(connection: Connection, tableName: string, attribute: string): Promise<void> {
