@@ -25,7 +25,7 @@ export interface PostgresDatabase {
   drop(): Promise<void>;
 }
 
-export interface Postgres {
+export interface PostgresServer {
   /** Of a superuser, in the database `postgres`. */
   readonly url: string;
   readonly port: number;
@@ -68,7 +68,7 @@ export async function postgresAvailable(): Promise<boolean> {
 }
 
 /** @example const postgres = await startPostgres({ settings: { max_connections: 20 } }); */
-export async function startPostgres(options: PostgresOptions = {}): Promise<Postgres> {
+export async function startPostgres(options: PostgresOptions = {}): Promise<PostgresServer> {
   const { settings, durable = false, own = settings !== undefined || durable } = options;
   if (OUTSIDE !== undefined && !own) return outsideServer(OUTSIDE);
   const folder = await mkdtemp(join(tmpdir(), 'rerunsafe-postgres-'));
@@ -90,7 +90,7 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
 
 type User = { readonly uid: number; readonly gid: number } | undefined;
 
-async function ownServer(folder: string, data: string, flags: readonly string[], user: User): Promise<Postgres> {
+async function ownServer(folder: string, data: string, flags: readonly string[], user: User): Promise<PostgresServer> {
   let child: ChildProcess | undefined;
   let port = 0;
   const start = async (at?: number): Promise<void> => {
@@ -132,7 +132,7 @@ async function ownServer(folder: string, data: string, flags: readonly string[],
   };
 }
 
-function outsideServer(url: string): Postgres {
+function outsideServer(url: string): PostgresServer {
   const databases = databasesOf(url);
   const notOurs = async (): Promise<never> => {
     throw new Error('that server is not ours to crash: ask for an own one');
@@ -194,10 +194,11 @@ function databasesOf(url: string) {
   };
 }
 
-// The shell waits on our end of a pipe. A word on it: the server has ended, all is well. Its end without a word: the test run was killed, so nothing
-// that it started, and none of its files, may stay.
-const SUPERVISE =
-  'exec 3<&0; folder=$1; shift; "$@" 3<&- & server=$!; { read -r _ <&3 || { kill -QUIT "$server"; while kill -0 "$server"; do sleep 0.1; done; rm -rf "$folder"; }; } 2>/dev/null & wait "$server"';
+// The shell waits on our end of a pipe. When that closes, the test run has ended or was killed: nothing that it started, and none of its files, may stay.
+const SUPERVISE = `exec 3<&0; folder=$1; shift
+"$@" 3<&- & server=$!
+{ read -r _ <&3; trap '' TERM; kill -QUIT "$server"; while kill -0 "$server"; do sleep 0.1; done; rm -rf "$folder"; } 2>/dev/null & watch=$!
+wait "$server"; ended=$?; kill "$watch"; exit "$ended"`;
 
 async function listening(folder: string, data: string, flags: readonly string[], user: User): Promise<ChildProcess> {
   const child = spawn('sh', ['-c', SUPERVISE, 'sh', folder, binary('postgres'), '-D', data, ...flags], {
@@ -210,7 +211,6 @@ async function listening(folder: string, data: string, flags: readonly string[],
     printed = (printed + chunk.toString()).slice(-20_000);
   });
   child.stdin?.on('error', () => {});
-  child.once('exit', () => child.stdin?.end('ended\n'));
   const deadline = performance.now() + START_LIMIT_MS;
   while (performance.now() < deadline) {
     if (child.exitCode !== null) throw new Error(`PostgreSQL ended at once, with exit code ${child.exitCode}. It printed:\n${printed}`);

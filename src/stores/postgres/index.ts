@@ -1,0 +1,5 @@
+/**
+ * Records in PostgreSQL, and what commits together with them.
+ *
+ * @module
+ */
