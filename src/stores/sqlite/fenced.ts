@@ -6,13 +6,14 @@
  */
 import type { DatabaseSync } from 'node:sqlite';
 import { checkFence, mustHold, rowIdOf } from '../../core/fence.ts';
-import { checkOptions, has, invalidOptions, isFunction, isSignal } from '../../core/options.ts';
+import { checkOptions, has, isSignal } from '../../core/options.ts';
 import type { Fence } from '../../core/ports.ts';
-import { isConstraint, toStoreError } from './map-error.ts';
+import { toStoreError } from './map-error.ts';
 import { prepareOn } from './source.ts';
 import { DEFAULT_TABLE_NAME, isTableName, sqlFor } from './table.ts';
 import { writing } from './transaction.ts';
 import { DEFAULT_BUSY_TIMEOUT_MS, isBusyTimeout, type Line, newLine, whenFree } from './when-free.ts';
+import { doWork, isWork, ofTheCaller } from './work.ts';
 
 export interface FencedTransactionOptions {
   /** The table of the store that the lease or record is kept in. Default `rerunsafe`. */
@@ -59,15 +60,13 @@ export async function fencedTransaction<T>(
   const { holder } = sqlFor(tableName);
   const attempt = (): T => {
     mustHold(fence, prepareOn(database, holder).get(rowIdOf(fence.id)) as unknown as Holder | undefined, `the table ${tableName}`);
-    return run(work, database);
+    return doWork('fencedTransaction', () => work(database));
   };
   try {
     return await whenFree(lineOf(database), () => writing(database, attempt), { busyTimeoutMs, signal });
   } catch (error) {
-    if (error instanceof Thrown) throw error.thrown;
-    // Deferred to the commit, and about the caller's own rows.
-    if (isConstraint(error)) throw error;
-    throw toStoreError(error, 'fenced transaction');
+    const theirs = ofTheCaller(error);
+    throw theirs === undefined ? toStoreError(error, 'fenced transaction') : theirs.thrown;
   }
 }
 
@@ -79,31 +78,10 @@ function lineOf(database: DatabaseSync): Line {
   return line;
 }
 
-/** Apart from SQLite's own failures around it. */
-class Thrown {
-  readonly thrown: unknown;
-  constructor(thrown: unknown) {
-    this.thrown = thrown;
-  }
-}
-
-function run<T>(work: (database: DatabaseSync) => T, database: DatabaseSync): T {
-  let value: T;
-  try {
-    value = work(database);
-  } catch (error) {
-    throw new Thrown(error);
-  }
-  if (typeof (value as { then?: unknown } | null | undefined)?.then !== 'function') return value;
-  // Nobody will hear of it.
-  Promise.resolve(value).catch(() => {});
-  throw invalidOptions('fencedTransaction', ['the work must be synchronous: what comes after an await would not be in the transaction']);
-}
-
 const RULES = { tableName: isTableName, busyTimeoutMs: isBusyTimeout, signal: isSignal };
 
 function check(database: unknown, fence: unknown, work: unknown, options: unknown): void {
-  checkOptions('fencedTransaction', { database, work }, { database: has('exec', 'prepare'), work: isFunction }, ['database', 'work']);
+  checkOptions('fencedTransaction', { database, work }, { database: has('exec', 'prepare'), work: isWork }, ['database', 'work']);
   checkFence(fence);
   checkOptions('fencedTransaction', options, RULES);
 }

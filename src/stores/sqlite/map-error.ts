@@ -44,10 +44,13 @@ export function isBusy(error: unknown): boolean {
 /** The code of these is that of any mistake in a statement. */
 const says = (error: unknown, what: RegExp): boolean => primaryCode(error) === CODES.ERROR && what.test(messageOf(error));
 
+export const isOfSqlite = (error: unknown): boolean => primaryCode(error) !== undefined;
 export const isTooLarge = (error: unknown): boolean => primaryCode(error) === CODES.TOOBIG;
 export const isConstraint = (error: unknown): boolean => primaryCode(error) === CODES.CONSTRAINT;
 /** What COMMIT says when the transaction was ended by somebody else. */
 export const isNoTransaction = (error: unknown): boolean => says(error, /no transaction is active/);
+
+export const isNoSavepoint = (error: unknown): boolean => says(error, /no such savepoint/);
 
 /** The store's error for what SQLite threw anywhere but at COMMIT. */
 export function toStoreError(error: unknown, what: string): RerunSafeError {

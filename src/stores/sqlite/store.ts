@@ -5,13 +5,13 @@
  */
 import type { DatabaseSync } from 'node:sqlite';
 import { checkOptions, has, invalidOptions, isInteger, isName, type Rule, type Rules } from '../../core/options.ts';
-import type { Conflict, RecordStore, Stored, WriteResult } from '../../core/ports.ts';
-import type { RecordId, RecordToWrite, StoredRecord } from '../../core/record.ts';
+import type { RecordStore } from '../../core/ports.ts';
 import { purgeTable, scan, type Table } from './clean-up.ts';
 import { connect } from './connection.ts';
-import { isTooLarge } from './map-error.ts';
-import { databaseFile, givenDatabase, type Session } from './source.ts';
-import { bytesOf, DEFAULT_TABLE_NAME, isTableName, sqlFor, toRecord, toValues } from './table.ts';
+import { sqlite } from './internals.ts';
+import { rowsOf } from './rows.ts';
+import { databaseFile, givenDatabase } from './source.ts';
+import { DEFAULT_TABLE_NAME, isTableName, sqlFor } from './table.ts';
 import { DEFAULT_BUSY_TIMEOUT_MS, isBusyTimeout } from './when-free.ts';
 
 export interface SqliteStoreOptions {
@@ -75,64 +75,29 @@ export function sqliteStore(options: SqliteStoreOptions): Required<RecordStore> 
   const nowMs = (): number => Math.floor(clock.nowMs());
   const connection = connect(source, busyTimeoutMs);
 
-  const toStored = (record: StoredRecord): Stored => ({ record, version: record.revision, ageMs: Math.max(0, nowMs() - record.writtenAtMs) });
-  const table: Table = { connection, sql, toStored };
+  const rows = rowsOf(sql, nowMs, maxRecordBytes);
+  const table: Table = { connection, sql, toStored: rows.toStored };
 
-  const standing = ({ prepare }: Session, id: RecordId): Stored | undefined => {
-    const row = prepare(sql.find).get(id);
-    return row === undefined ? undefined : toStored(toRecord(row));
-  };
-  /** In the transaction of the refused statement: nothing has changed since. */
-  const refused = (session: Session, id: RecordId): Conflict => ({ ok: false, reason: 'conflict', current: standing(session, id) });
-
-  const write = (record: RecordToWrite, statement: (values: ReturnType<typeof toValues>) => boolean, otherwise: () => Conflict): WriteResult => {
-    // Under the lock: in the order in which they were written, and not as old as the wait for it.
-    const values = toValues(record, nowMs());
-    if (bytesOf(values) > maxRecordBytes) return { ok: false, reason: 'too-large' };
-    try {
-      return statement(values) ? { ok: true, version: record.revision } : otherwise();
-    } catch (error) {
-      // A lower limit on the caller's own connection.
-      if (isTooLarge(error)) return { ok: false, reason: 'too-large' };
-      throw error;
-    }
-  };
-
-  return {
+  const store: Required<RecordStore> = {
     name: 'sqlite',
     limits: { maxRecordBytes, inlineBytes: maxRecordBytes, maxKeyBytes: 1024 },
     clock: { source: 'store', uncertaintyMs, nowMs },
-    read: (id, call) => connection.read(call, (session) => standing(session, id)),
+    read: (id, call) => connection.read(call, (session) => rows.find(session, id)),
     async create(id, record, call) {
       // A replay must not queue for the write lock: what stands already is refused by a look.
-      const current = await connection.read(call, (session) => standing(session, id));
+      const current = await connection.read(call, (session) => rows.find(session, id));
       if (current !== undefined) return { ok: false, reason: 'conflict', current };
-      return connection.write(call, (session) =>
-        write(
-          record,
-          (values) => changed(session, sql.insert, id, ...values),
-          () => refused(session, id),
-        ),
-      );
+      return connection.write(call, (session) => rows.put(session, id, record, undefined));
     },
-    replace: (id, record, version, call) =>
-      connection.write(call, (session) =>
-        write(
-          record,
-          (values) => changed(session, sql.update, ...values, id, version),
-          () => refused(session, id),
-        ),
-      ),
-    delete: (id, version, call) =>
-      connection.write(call, (session) => (changed(session, sql.remove, id, version) ? { ok: true, version } : refused(session, id))),
+    replace: (id, record, version, call) => connection.write(call, (session) => rows.put(session, id, record, version)),
+    delete: (id, version, call) => connection.write(call, (session) => rows.remove(session, id, version)),
     list: (query) => scan(table, query),
     purge: (query) => purgeTable(table, uncertaintyMs, query),
     setUp: () => connection.setUp(sql.setUp),
     close: () => connection.close(),
   };
+  return sqlite.on(store, { connection, rows });
 }
-
-const changed = ({ prepare }: Session, sql: string, ...values: ReturnType<typeof toValues>): boolean => prepare(sql).run(...values).changes === 1;
 
 function configure(options: SqliteStoreOptions) {
   checkOptions('sqliteStore', options, RULES);
