@@ -136,8 +136,8 @@ class Relay {
     const limitMs = Math.max(1, Math.min(deliverTimeoutMs, leftMs));
     const delivery = await tryDelivery(this.#system, deliver, { id, topic, key, payload, attempt, createdAtMs }, limitMs, this.#signal);
     if (delivery.kind === 'delivered') return delivery;
-    // The invocation's end has cut it short: that says nothing about the message.
-    if (delivery.kind === 'dropped' || remainingMs() <= MARK_MARGIN_MS) return undefined;
+    // Its end, or that of the invocation, has cut it short: that says nothing about the message.
+    if (delivery.kind === 'dropped' || this.#lease.remainingMs() <= 0 || remainingMs() <= MARK_MARGIN_MS) return undefined;
     return afterFailure(delivery.error, attempt, this.#relaying, this.#system.random());
   }
 

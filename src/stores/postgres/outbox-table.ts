@@ -3,8 +3,8 @@
  *
  * @module
  */
-import { isName, type Rule, type Rules } from '../../core/options.ts';
-import { qualified, quoted } from './names.ts';
+import type { Rule, Rules } from '../../core/options.ts';
+import { qualified, quoted, TABLE_RULES } from './names.ts';
 
 export const DEFAULT_OUTBOX_TABLE = 'rerunsafe_outbox';
 
@@ -15,10 +15,8 @@ export interface OutboxPlacing {
   readonly outboxTable?: string | undefined;
 }
 
-/** The names of its indexes are made from it, and PostgreSQL cuts off what is longer than 63 bytes. */
-const isOutboxTable: Rule = (value) => isName(48)(value) ?? (Buffer.byteLength(String(value)) > 48 ? 'must be at most 48 bytes long' : undefined);
-
-export const OUTBOX_RULES: Rules = { outboxTable: isOutboxTable };
+/** Short enough for what is appended to name its indexes. */
+export const OUTBOX_RULES: Rules = { schema: TABLE_RULES.schema as Rule, outboxTable: TABLE_RULES.tableName as Rule };
 
 const NOW_MS = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint';
 

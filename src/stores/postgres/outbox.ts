@@ -9,7 +9,6 @@ import { checkOptions, has, invalidOptions, isName } from '../../core/options.ts
 import type { CallOptions, Fence } from '../../core/ports.ts';
 import type { OutboxPlace, ParkedMessage, Settlement, WaitingMessage } from '../../outbox/port.ts';
 import { mapError } from './map-error.ts';
-import { TABLE_RULES } from './names.ts';
 import { DEFAULT_OUTBOX_TABLE, OUTBOX_RULES, outboxDdl, outboxSql } from './outbox-table.ts';
 import type { PoolLike } from './query.ts';
 
@@ -37,7 +36,7 @@ const PAGE = 100;
  * await relayLoop({ outbox, leases: storeLeases(postgresStore({ pool })), deliver: (message) => bus.send(message), signal });
  */
 export function postgresOutbox(options: PostgresOutboxOptions): OutboxPlace {
-  checkOptions('postgresOutbox', options, { pool: has('query', 'connect'), schema: TABLE_RULES.schema ?? isName(63), ...OUTBOX_RULES }, ['pool']);
+  checkOptions('postgresOutbox', options, { pool: has('query', 'connect'), ...OUTBOX_RULES }, ['pool']);
   const { pool, outboxTable = DEFAULT_OUTBOX_TABLE } = options;
   const sql = outboxSql(options);
   const send = async (what: string, wrote: boolean, text: string, values: unknown[], given?: CallOptions): Promise<Row[] & { count: number }> => {
