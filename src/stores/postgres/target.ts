@@ -1,0 +1,63 @@
+/**
+ * What has to be known of a table before rows are merged into it.
+ *
+ * @module
+ */
+import { invalidOptions } from '../../core/options.ts';
+import { quoted } from './names.ts';
+import type { Queryable } from './query.ts';
+import { type Mode, NOT_TOLD } from './upsert-sql.ts';
+
+export interface Target {
+  /** What is true of an inserted row and false of an updated one; {@link NOT_TOLD} where PostgreSQL does not tell. */
+  readonly told: string;
+  /** Columns that PostgreSQL alone writes. */
+  readonly generated: readonly string[];
+  /** What a value becomes by being stored, for columns that round it: `numeric(10,2)`. */
+  readonly rounded: Readonly<Record<string, string>>;
+}
+
+const MERGE = 150_000;
+const MERGE_RETURNING = 170_000;
+const RETURNING_OLD = 180_000;
+
+/** These refuse what is too long when it is stored, and cut it when it is cast: it would pass for what stands there. */
+const CUT = ['char', 'bpchar', 'varchar', 'bit', 'varbit'];
+
+const SQL = `SELECT current_setting('server_version_num')::int::text AS version, c.relkind::text AS kind,
+  to_json(ARRAY(SELECT attname::text FROM pg_attribute WHERE attrelid = c.oid AND attnum > 0 AND (attidentity = 'a' OR attgenerated <> '')))::text AS generated,
+  (SELECT coalesce(json_object_agg(attname, format_type(atttypid, atttypmod)), '{}') FROM pg_attribute JOIN pg_type AS t ON t.oid = atttypid
+    WHERE attrelid = c.oid AND attnum > 0 AND atttypmod >= 0 AND t.typtype <> 'd' AND NOT ARRAY[atttypid, t.typelem] && $3::regtype[]::oid[])::text AS rounded,
+  EXISTS (SELECT FROM pg_index AS i WHERE i.indrelid = c.oid AND i.indisunique AND i.indisvalid AND i.indpred IS NULL AND i.indexprs IS NULL
+    AND (SELECT array_agg(attname::text) FROM pg_attribute WHERE attrelid = c.oid AND attnum = ANY ((i.indkey::int2[])[0:i.indnkeyatts - 1])) <@ $2::text[])::text AS keyed
+FROM pg_class AS c WHERE c.oid = $1::regclass`;
+
+/**
+ * @param table quoted
+ * @throws RerunSafeError `INVALID_OPTIONS` where the server cannot merge, or nothing keeps two that merge at once from inserting the same row twice.
+ */
+export async function lookAt(what: string, tx: Queryable, table: string, key: readonly string[], mode: Mode): Promise<Target> {
+  const { rows } = await tx.query(SQL, [table, key, CUT]);
+  const { version, kind, generated, rounded, keyed } = rows[0] ?? {};
+  const number = Number(version);
+  if (mode === 'merge' && number < MERGE) {
+    throw invalidOptions(what, [
+      `mode 'merge' needs PostgreSQL 15 or later, and this is ${Math.floor(number / 10_000)}: 'on conflict' does the same`,
+    ]);
+  }
+  if (mode === 'merge' && keyed !== 'true') {
+    throw invalidOptions(what, [`key: ${table} has no primary key or unique index on (${key.join(', ')}), so two calls at once would both insert`]);
+  }
+  return {
+    told: toldBy(number, String(kind), mode, key),
+    generated: JSON.parse(String(generated)) as string[],
+    rounded: JSON.parse(String(rounded)) as Record<string, string>,
+  };
+}
+
+function toldBy(version: number, kind: string, mode: Mode, [first = '']: readonly string[]): string {
+  if (mode === 'merge') return version >= MERGE_RETURNING ? "merge_action() = 'INSERT'" : NOT_TOLD;
+  if (version >= RETURNING_OLD) return `old.${quoted(first)} IS NULL`;
+  // System columns are not to be had of views and of partitioned tables.
+  return kind === 'r' ? 'xmax = 0' : NOT_TOLD;
+}

@@ -1,0 +1,69 @@
+/**
+ * An upsert as it is sent: all of it or nothing, done again where that helps, and refused for a newer holder.
+ *
+ * @module
+ */
+import { sqlStateOf } from './map-error.ts';
+import type { Queryable } from './query.ts';
+import { type RowFence, staleRows } from './row-fence.ts';
+import { inSavepoint } from './savepoint.ts';
+import { type Mode, NOT_TOLD, type Plan, type Source, staleSql, upsertSql } from './upsert-sql.ts';
+
+export interface Upserted {
+  /** Rows that were inserted or changed. */
+  readonly written: number;
+  /** undefined where PostgreSQL does not tell: by `merge` before 17, and before 18 for views and partitioned tables. */
+  readonly inserted: number | undefined;
+  /** As `inserted`. */
+  readonly updated: number | undefined;
+  /** Rows that stood there just so, and with `update: 'nothing'` otherwise too: they were not written again. */
+  readonly unchanged: number;
+}
+
+export interface Counts {
+  readonly written: number;
+  readonly inserted: number;
+  /** What the source was asked to tell. */
+  readonly facts: Readonly<Record<string, unknown>>;
+}
+
+const TRIES = 5;
+const UNIQUE_VIOLATION = '23505';
+const DEADLOCK = '40P01';
+
+/**
+ * MERGE looks first and inserts then: of two at once the second fails, having waited, and finds the row at its next look. It takes its locks in the
+ * order of a plan, too, so that two may wait for each other; what is rolled back here gives its locks back.
+ */
+export async function inOneGo<T>(what: string, tx: Queryable, mode: Mode, body: () => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await inSavepoint(what, tx, body);
+    } catch (error) {
+      const state = sqlStateOf(error);
+      if (mode !== 'merge' || tries === TRIES || (state !== UNIQUE_VIOLATION && state !== DEADLOCK)) throw error;
+    }
+  }
+}
+
+export async function write(tx: Queryable, plan: Plan, source: Source, values: unknown[]): Promise<Counts> {
+  const { rows, rowCount } = await tx.query(upsertSql(plan, source), values);
+  const [facts = {}] = rows;
+  return { written: Number(facts.written ?? rowCount), inserted: Number(facts.inserted ?? 0), facts };
+}
+
+/**
+ * The rows that refused are still locked, so what is read here is what refused.
+ *
+ * @throws RerunSafeError `STALE_TOKEN`
+ */
+export async function refuseStale(tx: Queryable, plan: Plan, source: Source, values: unknown[], fence: RowFence): Promise<void> {
+  const { rows } = await tx.query(staleSql(plan, source), values);
+  const stored = rows[0]?.stored;
+  if (stored !== null && stored !== undefined) throw staleRows(fence, Number(stored), plan.table);
+}
+
+export function upserted({ told }: Plan, sent: number, { written, inserted }: Pick<Counts, 'written' | 'inserted'>): Upserted {
+  const tells = told !== NOT_TOLD;
+  return { written, inserted: tells ? inserted : undefined, updated: tells ? written - inserted : undefined, unchanged: sent - written };
+}
