@@ -12,9 +12,10 @@ export {
   RerunSafeError,
 } from './core/errors.ts';
 export type { LeaseEvent, LeaseEventName, RunEvent, RunEventName } from './core/events.ts';
-export type { GuardOptions, RunOnceOptions, ThrowVerdict, UnknownAnswer } from './core/guard.ts';
+export type { GuardOptions, Retention, RunOnceOptions, ThrowVerdict, UnknownAnswer } from './core/guard.ts';
 export type { Key, KeyPart } from './core/key.ts';
 export { type Lease, type LeaseOptions, type LeaseResult, type NotAcquired, type TryAcquired, tryAcquire, withLease } from './core/lease.ts';
+export type { LocalReplay } from './core/local-replay.ts';
 export type { Outbox, OutboxMessage, PendingMessage } from './core/outbox.ts';
 export { forgetRun, type PersonResult, type RunOf, resolveRun } from './core/person.ts';
 export type * from './core/ports.ts';
@@ -23,4 +24,5 @@ export { type CommitRequest, currentRun, type Run, type Step, type StepOptions }
 export { type RunResult, runOnce, tryRunOnce, type Work } from './core/run-once.ts';
 export { type AesSealOptions, aesSeal, type Seal } from './core/seal.ts';
 export { storeLeases } from './core/store-leases.ts';
+export type { ReplayFacts, ValueCodec, ValueForms, ValueSchema } from './core/value-forms.ts';
 export { memoryStore } from './stores/memory/index.ts';

@@ -45,7 +45,7 @@ export const givenBack = ({ record, afterUnknown }: Pick<Held, 'record' | 'after
 
 export type ClaimResult =
   | { readonly kind: 'claimed'; readonly held: Held }
-  | { readonly kind: 'replay'; readonly outcome: Outcome; readonly attempt: number; readonly waited: boolean }
+  | { readonly kind: 'replay'; readonly outcome: Outcome; readonly attempt: number; readonly waited: boolean; readonly leftMs: number }
   | { readonly kind: 'in-flight'; readonly retryAfterMs: number }
   | { readonly kind: 'key-reused' }
   | { readonly kind: 'blocked'; readonly why: BlockedWhy; readonly attempt: number };
@@ -98,7 +98,8 @@ export class Claimer {
       } else if (decision.kind === 'block') {
         if (await this.#tryBlock(decision)) return { kind: 'blocked', why: decision.why, attempt: decision.over.record.attempt };
       } else if (decision.kind === 'replay') {
-        return { ...decision, waited: waits > 0 };
+        const { record, ageMs } = this.#standing as Stored;
+        return { ...decision, waited: waits > 0, leftMs: record.retentionMs - ageMs };
       } else {
         return decision;
       }

@@ -5,6 +5,7 @@
  */
 
 import type { Key } from './key.ts';
+import { LOCAL_REPLAY_RULES, type LocalReplay } from './local-replay.ts';
 import {
   anything,
   checkOptions,
@@ -23,6 +24,7 @@ import {
 import type { RecordStore } from './ports.ts';
 import type { Run } from './run.ts';
 import type { Seal } from './seal.ts';
+import { VALUE_RULES, type ValueForms } from './value-forms.ts';
 
 /**
  * What a throw of the work means. `release`: failed, may run again. `remember`: it is the outcome. `unknown`: nobody can say what it did.
@@ -79,6 +81,8 @@ export interface GuardOptions<T = unknown> {
   readonly maxAttempts?: number;
   /** The store does not answer the claim: `refuse` (default) with `STORE_UNAVAILABLE`, or `run` the work unguarded. */
   readonly onStoreDown?: 'refuse' | 'run';
+  /** Answers replays of what this process has seen without asking the store. Default: always asked. */
+  readonly localReplay?: LocalReplay;
   /** The key as people see it in the record. Default true; `false` keeps it out; a string replaces it. */
   readonly label?: boolean | string;
   /** Seals outcomes and steps before they are stored, see `aesSeal`. What was stored before stays readable. */
@@ -89,7 +93,7 @@ export interface GuardOptions<T = unknown> {
   readonly signal?: AbortSignal;
 }
 
-export interface RunOnceOptions<T = unknown> extends GuardOptions<T> {
+export interface RunOnceOptions<T = unknown> extends GuardOptions<T>, ValueForms<T> {
   /** What makes this run "the same run again". */
   readonly key: Key;
   /** On whose behalf: tenant, user, API key. Two scopes never see each other's records. */
@@ -109,14 +113,22 @@ export const MAX_WAIT_MS = 2_147_483_647;
 const isWait = (value: unknown): string | undefined =>
   isObject(value) ?? ('waitMs' in (value as object) ? isInteger(0, MAX_WAIT_MS)((value as { waitMs: unknown }).waitMs) : 'needs waitMs');
 
+function isLocalReplay(value: unknown): string | undefined {
+  return fits(value, LOCAL_REPLAY_RULES, 'maxEntries', 'must be { maxEntries, maxAgeMs }, whole numbers above 0, maxEntries always');
+}
+
 const RETENTION = { completed: isInteger(1), error: isInteger(1), released: isInteger(1) };
 
 function isRetention(value: unknown): string | undefined {
-  if (typeof value !== 'object' || value === null) return 'must be an object { completed, error, released }';
+  return fits(value, RETENTION, 'completed', 'must be { completed, error, released }, whole numbers of ms above 0, completed always');
+}
+
+function fits(value: unknown, rules: Rules, required: string, otherwise: string): string | undefined {
   try {
-    checkOptions('retentionMs', value, RETENTION, ['completed']);
+    if (typeof value !== 'object' || value === null) return otherwise;
+    checkOptions(required, value, rules, [required]);
   } catch {
-    return 'must be { completed, error, released }, whole numbers of ms above 0, completed always';
+    return otherwise;
   }
   return undefined;
 }
@@ -134,13 +146,14 @@ export const GUARD_RULES: Rules = {
   onSaveFailed: isOneOf('return', 'throw'),
   maxAttempts: isInteger(1),
   onStoreDown: isOneOf('refuse', 'run'),
+  localReplay: isLocalReplay,
   label: either(isBoolean, isName(200)),
   seal: has('close', 'open'),
   remainingMs: isFunction,
   signal: isSignal,
 };
 
-const CALL_RULES: Rules = { ...GUARD_RULES, key: anything, scope: anything, input: anything, fingerprint: isName(1_000) };
+const CALL_RULES: Rules = { ...GUARD_RULES, ...VALUE_RULES, key: anything, scope: anything, input: anything, fingerprint: isName(1_000) };
 
 /** Checked options with their defaults. */
 export interface Guard<T = unknown> extends GuardOptions<T> {
@@ -156,6 +169,9 @@ export interface Guard<T = unknown> extends GuardOptions<T> {
   readonly onStoreDown: 'refuse' | 'run';
   readonly label: boolean | string;
 }
+
+/** Of those whose values are handed to callers as they are. */
+export type FormedGuard<T> = Guard<T> & ValueForms<T>;
 
 /** What one call adds to its guard. */
 export interface Call {
@@ -210,8 +226,8 @@ const retentionOf = (given: number | Retention): Required<Retention> => {
 };
 
 /** The options of {@link runOnce}: guard and call in one. */
-export function splitOptions<T>(what: string, options: RunOnceOptions<T>): { guard: Guard<T>; call: Call } {
+export function splitOptions<T>(what: string, options: RunOnceOptions<T>): { guard: FormedGuard<T>; call: Call } {
   checkOptions(what, options, CALL_RULES, ['store', 'operation']);
   const { key, scope, input, fingerprint, ...rest } = options;
-  return { guard: guardFrom(what, rest), call: { key, scope, input, fingerprint } };
+  return { guard: guardFrom<T>(what, rest, VALUE_RULES), call: { key, scope, input, fingerprint } };
 }

@@ -14,9 +14,9 @@ import { type Key, keyParts, labelOf, recordId, scopeHash, scopeParts } from './
 import { outcomeOf, unguardedRun } from './live-run.ts';
 import { anything, either, invalidOptions, isBoolean, isFunction, isInteger, isName, isOneOf, isSignal, type Rules } from './options.ts';
 import { collectMessages, type PendingMessage } from './outbox.ts';
-import { type RunResult, replayOf } from './owned.ts';
 import type { Stored } from './ports.ts';
 import { type BlockedWhy, type Outcome, type RecordId, type RecordToWrite, SCHEMA } from './record.ts';
+import { type RunResult, replayOf } from './replay.ts';
 import type { Run } from './run.ts';
 import { type Seal, sealed } from './seal.ts';
 import { realSystem } from './system.ts';

@@ -8,6 +8,7 @@ import type { CallFacts } from './claim.ts';
 import { encode } from './codec.ts';
 import { isRerunSafeError, RerunSafeError, writeUnknown } from './errors.ts';
 import { fingerprintOf } from './fingerprint.ts';
+import type { FormedGuard } from './guard.ts';
 import { derivedKey, hashParts, keyParts } from './key.ts';
 import { anything, checkOptions, invalidOptions, isFunction, isName, isOneOf } from './options.ts';
 import { type Collected, collectMessages } from './outbox.ts';
@@ -15,6 +16,7 @@ import type { Outcome, RecordId } from './record.ts';
 import type { CommitRequest, Run, Step, StepOptions } from './run.ts';
 import { sealed, stepPlace } from './seal.ts';
 import { runStep } from './step.ts';
+import type { ValueCodec } from './value-forms.ts';
 
 /** What `run.commit` brought about; the end of the run asks for it. */
 export type Committed<T> =
@@ -122,7 +124,7 @@ export class LiveRun<T> implements Run<T> {
     const { store } = guard;
     const messages = [...this.outbox.pending];
     const write: Parameters<Attempt['commit']>[1] = (record, version) => send({ id, record, version, store, messages });
-    let result = await this.#owner.commit(sealed(outcomeOf(value), guard.seal, id), write);
+    let result = await this.#owner.commit(sealed(outcomeOf(value, (guard as FormedGuard<unknown>).codec), guard.seal, id), write);
     if (result.kind === 'too-large') result = await this.#owner.commit({ kind: 'not-stored', reason: 'too-large' }, write);
     if (result.kind === 'written') {
       this.committed = { kind: 'committed', value };
@@ -161,9 +163,19 @@ export function told<R>(promise: Promise<R>): Promise<R> {
   return promise;
 }
 
-export function outcomeOf(value: unknown): Outcome {
-  const encoding = encode(value);
+export function outcomeOf<T>(value: T, codec?: ValueCodec<T>): Outcome {
+  const encoding = codec === undefined ? encode(value) : encodeBy(codec, value);
   return encoding.ok ? { kind: 'value', value: encoding.encoded } : { kind: 'not-stored', reason: 'not-serializable' };
+}
+
+/** A codec that cannot take the value must not turn done work into a failure. */
+function encodeBy<T>(codec: ValueCodec<T>, value: T): ReturnType<typeof encode> {
+  try {
+    return encode(codec.encode(value));
+  } catch (error) {
+    process.emitWarning(`The codec could not encode what is to be stored; it is done, and not kept. ${error}`, { code: 'RERUNSAFE_CODEC' });
+    return { ok: false };
+  }
 }
 
 function keyFor(id: RecordId, name: string): string {

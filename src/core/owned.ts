@@ -5,63 +5,42 @@
  */
 import { Attempt, type MoveResult } from './attempt.ts';
 import type { CallFacts, Held } from './claim.ts';
-import { decode } from './codec.ts';
 import { errorOutcome } from './error-outcome.ts';
-import { isNotDoneError, isPermanentError, isRerunSafeError, PermanentError, RerunSafeError, writeUnknown } from './errors.ts';
+import { isNotDoneError, isPermanentError, isRerunSafeError, RerunSafeError, writeUnknown } from './errors.ts';
 import type { RunEvent, RunEventName } from './events.ts';
-import { type Guard, isVerdict, type ThrowVerdict } from './guard.ts';
+import { type FormedGuard, isVerdict, type ThrowVerdict } from './guard.ts';
 import { LiveRun, outcomeOf } from './live-run.ts';
+import { keepLocally } from './local-replay.ts';
 import { invalidOptions } from './options.ts';
-import type { BlockedWhy, Outcome, RecordId } from './record.ts';
+import type { Outcome, RecordId } from './record.ts';
+import { type RunResult, replayOf, withCodec } from './replay.ts';
 import { inRun, type Run } from './run.ts';
-import { opened, sealed } from './seal.ts';
-
-export type RunResult<T> =
-  /** `saved: false`: the work succeeded, but no save got through; see `save-failed`. */
-  | {
-      readonly kind: 'completed';
-      readonly value: T;
-      readonly replayed: boolean;
-      readonly saved: boolean;
-      readonly attempt: number;
-      /** A person's word (`resolveRun`), not what the work returned. */
-      readonly resolved?: true;
-    }
-  /** A remembered error. On the first run `error` is the very thing that was thrown. */
-  | { readonly kind: 'failed'; readonly error: unknown; readonly replayed: boolean }
-  | { readonly kind: 'in-flight'; readonly retryAfterMs: number }
-  | { readonly kind: 'key-reused' }
-  /** `why`: an earlier attempt ended with no outcome, or too many were made. See `resolveRun` and `forgetRun`. */
-  | { readonly kind: 'blocked'; readonly id: RecordId; readonly why: BlockedWhy; readonly attempt: number };
+import { sealed } from './seal.ts';
 
 /** `run` does not depend on `T`, so that `T` is inferred from what the work returns. */
-type NotKept = NonNullable<RunEvent['notKept']>;
-
-const NOT_KEPT: Readonly<Record<NotKept, string>> = {
-  'too-large': 'it is larger than the store takes: return a reference to it',
-  'not-serializable': 'it would not come back as it is: return plain data, no functions, promises or class instances',
-};
-
+export type { RunResult };
 export type Work<T> = (run: Run) => T | Promise<T>;
 
 export class Owned<T> {
-  readonly #guard: Guard<T>;
+  readonly #guard: FormedGuard<T>;
   readonly #signal: AbortSignal | undefined;
+  readonly #facts: CallFacts;
   readonly #id: RecordId;
   readonly #afterUnknown: boolean;
   readonly #ask: boolean;
-  readonly #tell: (event: RunEventName, error?: unknown, notKept?: NotKept) => void;
+  readonly #tell: (event: RunEventName, error?: unknown, notKept?: RunEvent['notKept']) => void;
   readonly #attempt: Attempt;
   readonly #run: LiveRun<T>;
 
   constructor(
     facts: CallFacts,
     held: Held,
-    guard: Guard<T>,
+    guard: FormedGuard<T>,
     tell: (event: RunEventName, more: Pick<RunEvent, 'attempt' | 'token' | 'error' | 'notKept'>) => void,
   ) {
     this.#guard = guard;
     this.#signal = facts.signal;
+    this.#facts = facts;
     this.#id = facts.id;
     this.#afterUnknown = held.afterUnknown;
     this.#ask = held.ask;
@@ -153,7 +132,9 @@ export class Owned<T> {
   }
 
   async #complete(value: T): Promise<RunResult<T>> {
-    let outcome: Outcome = sealed(outcomeOf(value), this.#guard.seal, this.#id);
+    const { codec, seal } = this.#guard;
+    const whole = outcomeOf(value, codec);
+    let outcome: Outcome = sealed(whole, seal, this.#id);
     let result = await this.#attempt.complete(outcome);
     if (result.kind === 'too-large') {
       outcome = { kind: 'not-stored', reason: 'too-large' };
@@ -162,10 +143,15 @@ export class Owned<T> {
     if (result.kind === 'written') {
       if (result.vanished) this.#tell('record-vanished');
       this.#tell('completed', undefined, outcome.kind === 'not-stored' ? outcome.reason : undefined);
-      return this.#completed(value, true);
+      this.#keepLocally(outcome, 'completed');
+      return this.#completed(whole.kind === 'value' ? withCodec(codec, whole.value, value) : value, true);
     }
     if (result.kind === 'no-answer' || result.kind === 'too-large') return this.#notSaved(value, result);
     return this.#overtaken(result);
+  }
+
+  #keepLocally(outcome: Outcome, as: 'completed' | 'error'): void {
+    keepLocally(this.#facts, outcome, this.#attempt.attempt, this.#facts.retention[as]);
   }
 
   #notSaved(value: T, result: MoveResult): RunResult<T> {
@@ -195,10 +181,15 @@ export class Owned<T> {
       return { kind: 'blocked', id: this.#id, why: 'unknown', attempt: this.#attempt.attempt };
     }
     if (verdict === 'remember') {
-      let result = await this.#attempt.complete(this.#errorOutcome(thrown), 'error');
-      if (result.kind === 'too-large') result = await this.#attempt.complete(this.#errorOutcome(thrown, true), 'error');
+      let outcome = this.#errorOutcome(thrown);
+      let result = await this.#attempt.complete(outcome, 'error');
+      if (result.kind === 'too-large') {
+        outcome = this.#errorOutcome(thrown, true);
+        result = await this.#attempt.complete(outcome, 'error');
+      }
       this.#tell(result.kind === 'written' ? 'remembered' : 'save-failed', thrown);
       if (result.kind !== 'written') throw thrown;
+      this.#keepLocally(outcome, 'error');
       return { kind: 'failed', error: thrown, replayed: false };
     }
     if (verdict === 'lapse') {
@@ -242,26 +233,6 @@ export class Owned<T> {
   #completed(value: T, saved: boolean): RunResult<T> {
     return { kind: 'completed', value, replayed: false, saved, attempt: this.#attempt.attempt };
   }
-}
-
-export function replayOf<T>({ operation, seal }: Guard<T>, id: RecordId, stored: Outcome, attempt: number): RunResult<T> {
-  const outcome = opened(stored, seal, id);
-  if (outcome.kind === 'value') {
-    const mark = outcome.resolved ? { resolved: true as const } : {};
-    return { kind: 'completed', value: decode(outcome.value) as T, replayed: true, saved: true, attempt, ...mark };
-  }
-  if (outcome.kind === 'error') {
-    const { name, message, code, data } = outcome.error;
-    const error = new PermanentError(message, { name, code, data: data === undefined ? undefined : decode(data) });
-    return { kind: 'failed', error, replayed: true };
-  }
-  throw new RerunSafeError(
-    'RESULT_NOT_STORED',
-    `${operation}: the work was done, but its value could not be kept (${NOT_KEPT[outcome.reason]}). It is not run again.`,
-    {
-      facts: { operation, id, reason: outcome.reason },
-    },
-  );
 }
 
 const unwritten = (operation: string, messages: number): RerunSafeError =>

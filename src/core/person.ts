@@ -7,6 +7,7 @@ import { encode } from './codec.ts';
 import { decide, type PersonDecision, type PersonIntent } from './decide.ts';
 import { storeUnavailable } from './errors.ts';
 import { type Key, keyParts, recordId, scopeParts } from './key.ts';
+import { forgetLocally } from './local-replay.ts';
 import { anything, checkOptions, has, invalidOptions, isBoolean, isName } from './options.ts';
 import type { RecordStore } from './ports.ts';
 import type { Outcome, RecordId, RecordToWrite } from './record.ts';
@@ -90,6 +91,7 @@ async function write(run: RunOf, kind: PersonIntent['kind'], change: (record: Re
     }
     const record: RecordToWrite = { ...change(over.record, id), owner: realSystem.nonce(), revision: realSystem.nonce(), token };
     const result = await store.replace(id, record, over.version);
+    forgetLocally(store, id);
     if (result.ok) return { kind: 'written' };
     if (result.reason === 'too-large') throw invalidOptions(`${kind}Run`, ['the value is too large for the store']);
     // A retry inside the SDK can meet our own write.

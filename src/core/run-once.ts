@@ -7,14 +7,18 @@ import { type CallFacts, Claimer, type ClaimResult } from './claim.ts';
 import { isRerunSafeError, RerunSafeError } from './errors.ts';
 import { type RunEvent, type RunEventName, tellRun } from './events.ts';
 import { fingerprintOf, ownFingerprint } from './fingerprint.ts';
-import { type Call, type Guard, type RunOnceOptions, splitOptions } from './guard.ts';
+import { type Call, type FormedGuard, type Guard, type RunOnceOptions, splitOptions } from './guard.ts';
 import { keyParts, labelOf, recordId, scopeHash, scopeParts } from './key.ts';
 import { unguardedRun } from './live-run.ts';
+import { keepLocally, recallLocally } from './local-replay.ts';
 import { invalidOptions, isFunction } from './options.ts';
-import { Owned, type RunResult, replayOf, type Work } from './owned.ts';
+import { Owned, type Work } from './owned.ts';
 import type { System } from './ports.ts';
+import type { Outcome } from './record.ts';
+import { type RunResult, replayOf } from './replay.ts';
 import { inRun, type Run } from './run.ts';
 import { realSystem } from './system.ts';
+import { formed } from './value-forms.ts';
 
 export type { RunResult, Work };
 
@@ -81,7 +85,7 @@ const BLOCKED_BECAUSE = {
 } as const;
 
 /** The engine behind every entry point: options are already checked, `system` is where time comes from. */
-export async function runGuarded<T>(guard: Guard<T>, call: Call, work: Work<T>, system: System = realSystem): Promise<RunResult<T>> {
+export async function runGuarded<T>(guard: FormedGuard<T>, call: Call, work: Work<T>, system: System = realSystem): Promise<RunResult<T>> {
   const facts = factsOf(guard as Guard, call, system);
   const tell = (event: RunEventName, more: Pick<RunEvent, 'attempt' | 'token' | 'error' | 'notKept'> = {}): void =>
     tellRun({ event, operation: guard.operation, id: facts.id, store: guard.store.name, ...more });
@@ -89,8 +93,20 @@ export async function runGuarded<T>(guard: Guard<T>, call: Call, work: Work<T>, 
     if (isRerunSafeError(error)) tell('refused', { error });
     return error;
   };
+  const replay = async ({ outcome, attempt }: { outcome: Outcome; attempt: number }, event: 'replayed' | 'waited', local: boolean) => {
+    let result: RunResult<T>;
+    try {
+      result = replayOf(guard, facts.id, outcome, attempt);
+      tell(event, { attempt });
+    } catch (error) {
+      throw refused(error);
+    }
+    return formed(guard, result, local);
+  };
   facts.signal?.throwIfAborted();
   if (switchedOff()) return unguarded(facts, work);
+  const local = recallLocally(facts);
+  if (local !== undefined) return replay(local, 'replayed', true);
   let claim: ClaimResult;
   try {
     claim = await new Claimer(facts).claim();
@@ -100,13 +116,8 @@ export async function runGuarded<T>(guard: Guard<T>, call: Call, work: Work<T>, 
     return unguarded(facts, work);
   }
   if (claim.kind === 'replay') {
-    try {
-      const result = replayOf(guard, facts.id, claim.outcome, claim.attempt);
-      tell(claim.waited ? 'waited' : 'replayed', { attempt: claim.attempt });
-      return result;
-    } catch (error) {
-      throw refused(error);
-    }
+    keepLocally(facts, claim.outcome, claim.attempt, claim.leftMs);
+    return replay(claim, claim.waited ? 'waited' : 'replayed', false);
   }
   if (claim.kind === 'blocked') {
     tell('blocked', { attempt: claim.attempt });
@@ -118,7 +129,7 @@ export async function runGuarded<T>(guard: Guard<T>, call: Call, work: Work<T>, 
   }
   const { record, afterUnknown } = claim.held;
   tell(afterUnknown ? 'taken-over' : 'claimed', { attempt: record.attempt, token: record.token });
-  return new Owned(facts, claim.held, guard, tell).run(work);
+  return formed(guard, await new Owned(facts, claim.held, guard, tell).run(work), false);
 }
 
 function factsOf(guard: Guard, call: Call, system: System): CallFacts {
