@@ -15,6 +15,10 @@ import { fromItem, type Item, itemBytes, type Layout, MAX_ITEM_BYTES, toItem } f
 import { isConditionFailed, isItemTooLarge } from './map-error.ts';
 import { setUpTable } from './set-up.ts';
 
+export { type RelayLoopOptions, relayLoop } from '../../outbox/loop.ts';
+export type { Backoff, Deliver, RelayOptions } from '../../outbox/options.ts';
+export type { OutboxPlace, ParkedMessage, RelayedMessage } from '../../outbox/port.ts';
+export { type RelayCounts, type RelayResult, relayOutbox } from '../../outbox/relay.ts';
 export { type CommitOptions, commitWith } from './commit-with.ts';
 export {
   type FencedDeleteInput,
@@ -27,6 +31,7 @@ export {
   isFencedDeletion,
 } from './fenced.ts';
 export { type FencedTransactionOptions, fencedTransaction } from './fenced-transaction.ts';
+export { type DynamodbOutboxOptions, dynamodbOutbox } from './outbox.ts';
 export type { PowertoolsFirstOptions } from './powertools-first.ts';
 export {
   type PowertoolsReadOptions,
