@@ -22,7 +22,7 @@ const MERGE_RETURNING = 170_000;
 const RETURNING_OLD = 180_000;
 
 /** These refuse what is too long when it is stored, and cut it when it is cast: it would pass for what stands there. */
-const CUT = ['char', 'bpchar', 'varchar', 'bit', 'varbit'];
+const CUT = ['bpchar', 'varchar', 'bit', 'varbit'];
 
 const SQL = `SELECT current_setting('server_version_num')::int::text AS version, c.relkind::text AS kind,
   to_json(ARRAY(SELECT attname::text FROM pg_attribute WHERE attrelid = c.oid AND attnum > 0 AND (attidentity = 'a' OR attgenerated <> '')))::text AS generated,
