@@ -5,15 +5,19 @@
  */
 import { randomUUID } from 'node:crypto';
 import { TableClient } from '@azure/data-tables';
+import pg from 'pg';
 import type { RecordStore } from '../../src/core/ports.ts';
 import { tableStore } from '../../src/stores/azure-tables/index.ts';
 import { dynamodbStore } from '../../src/stores/dynamodb/index.ts';
 import { memoryStore } from '../../src/stores/memory/index.ts';
+import { postgresStore } from '../../src/stores/postgres/index.ts';
 import { sqliteStore } from '../../src/stores/sqlite/index.ts';
 import { startAzurite } from './azurite.ts';
 import { type Emulator, javaAvailable, startDynalite, startDynamoDbLocal } from './dynamodb.ts';
+import { postgresAvailable, startPostgres } from './postgres.ts';
 import { type FaultProxy, type ProxiedRequest, startFaultProxy } from './proxy.ts';
 import { databaseFolder } from './sqlite-file.ts';
+import { postgresFraming, startTcpFaultProxy } from './tcp-proxy.ts';
 
 export type WireOperation = 'create' | 'replace' | 'delete' | 'read';
 
@@ -54,6 +58,8 @@ export interface SubjectKind {
   readonly returnsStanding: boolean;
   /** Reached over a network: it can be down, and its table can be missing. */
   readonly remote: boolean;
+  /** Default: all of them. */
+  readonly wireClients?: readonly WireClient[];
   start(): Promise<StoreSubject>;
 }
 
@@ -90,10 +96,23 @@ export const dynalite: SubjectKind = {
   start: async () => dynamodbSubject(await startDynalite()),
 };
 
+export const postgres: SubjectKind = {
+  name: 'PostgreSQL',
+  uncertaintyMs: 0,
+  returnsStanding: true,
+  remote: true,
+  // The driver never tries again by itself.
+  wireClients: ['a client of our own', 'a client with the defaults of the SDK'],
+  start: startPostgresSubject,
+};
+
+/** Under `CI=true` a missing server is a failure, elsewhere it is said in a line. */
+export const postgreses = async (): Promise<readonly SubjectKind[]> => ((await postgresAvailable()) ? [postgres] : []);
+
 /** Under `CI=true` a missing Java is a failure, elsewhere it is said in a line. */
 export const dynamodbs = async (): Promise<readonly SubjectKind[]> => [...((await javaAvailable()) ? [dynamodbLocal] : []), dynalite];
 
-export const subjects = async (): Promise<readonly SubjectKind[]> => [memory, azureTables, ...(await dynamodbs())];
+export const subjects = async (): Promise<readonly SubjectKind[]> => [memory, azureTables, ...(await dynamodbs()), ...(await postgreses())];
 
 async function startSqlite(): Promise<StoreSubject> {
   const { path, remove } = await databaseFolder();
@@ -109,6 +128,47 @@ async function startSqlite(): Promise<StoreSubject> {
     },
   };
 }
+
+async function startPostgresSubject(): Promise<StoreSubject> {
+  const server = await startPostgres();
+  const database = await server.database();
+  const { port } = new URL(database.url);
+  const proxy = await startTcpFaultProxy(Number(port), postgresFraming);
+  const proxied = database.url.replace(`:${port}`, `:${proxy.port}`);
+  // As large as the limit of the other stores, so that a value can be too large for all of them.
+  const maxRecordBytes = 1_048_576;
+  const store = postgresStore({ pool: database.pool(), maxRecordBytes });
+  await store.setUp();
+  const wire: Wire = {
+    proxy,
+    open(client) {
+      if (client === 'a client of our own') return postgresStore({ connectionString: proxied });
+      const pool = new pg.Pool({ connectionString: proxied });
+      pool.on('error', () => {});
+      return { ...postgresStore({ pool }), close: () => pool.end() };
+    },
+    is: (operation, id) => (request) => request.body.includes(POSTGRES_STATEMENTS[operation]) && concerns(request, id),
+  };
+  return {
+    store,
+    proxy,
+    wire,
+    missingTable: () => postgresStore({ pool: database.pool(), tableName: freshName() }),
+    nowhere: () => postgresStore({ connectionString: 'postgres://postgres@127.0.0.1:1/postgres' }),
+    async stop() {
+      await proxy.stop();
+      await database.drop();
+      await server.stop();
+    },
+  };
+}
+
+const POSTGRES_STATEMENTS: Readonly<Record<WireOperation, string>> = {
+  create: 'INSERT INTO',
+  replace: 'UPDATE',
+  delete: 'DELETE FROM',
+  read: '(SELECT 1) AS one',
+};
 
 async function startTables(): Promise<StoreSubject> {
   const azurite = await startAzurite({ services: ['table'] });

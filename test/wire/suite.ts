@@ -7,9 +7,9 @@ import { type StoreSubject, type SubjectKind, WIRE_CLIENTS } from '../support/st
 import { type Cell, type CellTest, seen, throughAllFaults } from './cell.ts';
 
 /** Every operation, and every run built on it, through every fault, over both kinds of client. */
-export function wireSuite({ name, start }: SubjectKind): void {
+export function wireSuite({ name, start, wireClients = WIRE_CLIENTS }: SubjectKind): void {
   vi.setConfig({ maxConcurrency: 6 });
-  describe.each(WIRE_CLIENTS)(`${name}, over %s`, (client) => {
+  describe.each(wireClients)(`${name}, over %s`, (client) => {
     let subject: StoreSubject;
     beforeAll(async () => {
       subject = await start();
