@@ -5,6 +5,7 @@
  */
 import { invalidOptions } from '../../core/options.ts';
 import { realSystem, unlessAborted } from '../../core/system.ts';
+import { isSerializationFailure } from './map-error.ts';
 import type { PoolClientLike } from './query.ts';
 
 /** What the work is handed: `query` as `pg` has it, on the connection of the transaction. */
@@ -36,6 +37,8 @@ export interface Session {
   readonly tx: Transaction;
   /** Why PostgreSQL has given the transaction up; undefined while, as far as can be told, it has not. */
   readonly failure: unknown;
+  /** The conflict of this very transaction with another one (40001, 40P01) that was thrown, or caused what was thrown, or that ended the transaction. */
+  conflictIn(thrown: unknown): unknown;
   own(text: string, values?: unknown[], options?: OwnStatement): Promise<Answer>;
   /** What is still sent through `tx` is refused: the connection is somebody else's soon. */
   end(): void;
@@ -45,12 +48,13 @@ export interface Session {
 }
 
 const OWN_LIMIT_MS = 15_000;
-const IN_FAILED_TRANSACTION = '25P02';
+export const IN_FAILED_TRANSACTION = '25P02';
 
 export function sessionOn(client: PoolClientLike): Session {
   let over = false;
   let broken = false;
   let failure: unknown;
+  const conflicts = new Set<unknown>();
   const settled = <R>(answer: Promise<R>): Promise<R> =>
     answer.then(
       (result) => {
@@ -59,6 +63,7 @@ export function sessionOn(client: PoolClientLike): Session {
       },
       (error: unknown) => {
         // Every statement after the first that fails says 25P02, which tells nothing.
+        if (isSerializationFailure(error)) conflicts.add(error);
         if (failure === undefined || codeOf(error) !== IN_FAILED_TRANSACTION) failure = error;
         throw error;
       },
@@ -80,6 +85,8 @@ export function sessionOn(client: PoolClientLike): Session {
     get failure() {
       return failure;
     },
+    // Query builders wrap what the driver throws.
+    conflictIn: (thrown) => [failure, ...causes(thrown)].find((cause) => conflicts.has(cause)),
     async own(text, values, { limitMs = OWN_LIMIT_MS, signal } = {}) {
       const answer = send(text, ...(values === undefined ? [] : [values]));
       const late = new AbortController();
@@ -114,6 +121,13 @@ interface Events {
   removeListener?(event: 'error', listener: () => void): unknown;
 }
 const events = (client: PoolClientLike): Events => client as Events;
+
+function causes(thrown: unknown): unknown[] {
+  const chain: unknown[] = [];
+  for (let next = thrown; typeof next === 'object' && next !== null && chain.length < 10; next = (next as { cause?: unknown }).cause)
+    chain.push(next);
+  return chain;
+}
 
 export const codeOf = (error: unknown): unknown => (typeof error === 'object' && error !== null ? (error as { code?: unknown }).code : undefined);
 

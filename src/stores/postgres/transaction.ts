@@ -4,14 +4,21 @@
  * @module
  */
 import { RerunSafeError, writeUnknown } from '../../core/errors.ts';
+import { isOneOf } from '../../core/options.ts';
 import { unlessAborted } from '../../core/system.ts';
 import { isSerializationFailure, mapError } from './map-error.ts';
 import type { PoolClientLike, PoolLike } from './query.ts';
-import { codeOf, type Session, sessionOn, type Transaction } from './session.ts';
+import { type Answer, codeOf, type Session, sessionOn, type Transaction } from './session.ts';
 
 export type { Transaction };
 
 export type Isolation = 'read committed' | 'repeatable read' | 'serializable';
+export const isIsolation = isOneOf('read committed', 'repeatable read', 'serializable');
+/** The server takes no more. */
+export const MOST_MS = 2_147_483_647;
+
+/** All that is asked of a pool here. */
+export type Connects = Pick<PoolLike, 'connect'>;
 
 export interface TransactionOptions {
   /** Default: what the database has. */
@@ -29,6 +36,13 @@ export interface TransactionOptions {
 const DEFAULT_IDLE_TIMEOUT_MS = 60_000;
 const ROLLBACK_LIMIT_MS = 5_000;
 
+/** What the connection had before: the texts of SHOW, `5s`, `0`. */
+export interface UsualLimits {
+  readonly lockTimeout: string;
+  readonly statementTimeout: string;
+}
+const USUAL = ['SHOW lock_timeout', 'SHOW statement_timeout'];
+
 /**
  * BEGIN, `body`, COMMIT; ROLLBACK when `body` throws. One connection, never two, and it goes back to the pool on every path, or is thrown away where
  * it is broken.
@@ -39,20 +53,17 @@ const ROLLBACK_LIMIT_MS = 5_000;
  * transaction (40001, 40P01), its error is thrown.
  */
 export async function inTransaction<T>(
-  pool: PoolLike,
+  pool: Connects,
   options: TransactionOptions,
-  body: (tx: Transaction, session: Session) => Promise<T>,
+  body: (tx: Transaction, session: Session, usual: UsualLimits) => Promise<T>,
 ): Promise<T> {
   options.signal?.throwIfAborted();
   const session = sessionOn(await connection(pool, options.signal));
   try {
-    await session.own(begin(options)).catch((error: unknown) => {
-      session.discard();
-      throw mapError(error, 'BEGIN', false);
-    });
+    const usual = await begin(session, options);
     let value: T;
     try {
-      value = await body(session.tx, session);
+      value = await body(session.tx, session, usual);
     } catch (error) {
       session.end();
       await session.own('ROLLBACK', undefined, { limitMs: ROLLBACK_LIMIT_MS }).catch(session.discard);
@@ -67,7 +78,7 @@ export async function inTransaction<T>(
 }
 
 /** A wait that is given up must not keep the connection that it gets later. */
-async function connection(pool: PoolLike, signal: AbortSignal | undefined): Promise<PoolClientLike> {
+async function connection(pool: Connects, signal: AbortSignal | undefined): Promise<PoolClientLike> {
   const connecting = pool.connect();
   try {
     return await (signal === undefined ? connecting : unlessAborted(connecting, signal));
@@ -81,15 +92,28 @@ async function connection(pool: PoolLike, signal: AbortSignal | undefined): Prom
   }
 }
 
-function begin({ isolation, lockTimeoutMs, statementTimeoutMs, idleTimeoutMs = DEFAULT_IDLE_TIMEOUT_MS }: TransactionOptions): string {
-  const limits = Object.entries({
-    lock_timeout: lockTimeoutMs,
-    statement_timeout: statementTimeoutMs,
-    idle_in_transaction_session_timeout: idleTimeoutMs,
-  }).flatMap(([name, ms]) => (ms === undefined ? [] : [`SET LOCAL ${name} = ${Math.ceil(ms)}`]));
+async function begin(session: Session, options: TransactionOptions): Promise<UsualLimits> {
+  const { isolation, lockTimeoutMs, statementTimeoutMs, idleTimeoutMs = DEFAULT_IDLE_TIMEOUT_MS } = options;
   const level = isolation === undefined ? '' : ` ISOLATION LEVEL ${isolation.toUpperCase()}`;
-  // In one round trip.
-  return [`BEGIN${level}`, ...limits].join('; ');
+  const limits = { lock_timeout: lockTimeoutMs, statement_timeout: statementTimeoutMs, idle_in_transaction_session_timeout: idleTimeoutMs };
+  const set = Object.entries(limits).flatMap(([name, ms]) => (ms === undefined ? [] : [`SET LOCAL ${name} = ${Math.ceil(ms)}`]));
+  try {
+    // Several statements in one round trip are answered by an array.
+    const answers = (await session.own([`BEGIN${level}`, ...USUAL, ...set].join('; '))) as unknown as readonly Answer[];
+    const [lockTimeout, statementTimeout] = [answers[1]?.rows[0]?.lock_timeout, answers[2]?.rows[0]?.statement_timeout];
+    return { lockTimeout: String(lockTimeout), statementTimeout: String(statementTimeout) };
+  } catch (error) {
+    session.discard();
+    throw mapError(error, 'BEGIN', false);
+  }
+}
+
+const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`;
+
+/** For the statements of others: what the connection had before, or `statementTimeoutMs`. */
+export function restored({ lockTimeout, statementTimeout }: UsualLimits, statementTimeoutMs: number | undefined): string {
+  const statement = statementTimeoutMs === undefined ? literal(statementTimeout) : String(statementTimeoutMs);
+  return `SET LOCAL lock_timeout = ${literal(lockTimeout)}; SET LOCAL statement_timeout = ${statement}`;
 }
 
 /** These say nothing of what became of the COMMIT: connection, resources, shutdown, I/O, internal, "completion unknown". */
@@ -110,7 +134,7 @@ async function commit(session: Session): Promise<void> {
   if (command !== 'COMMIT') throw rolledBack(failure);
 }
 
-function rolledBack(failure: unknown): unknown {
+export function rolledBack(failure: unknown): unknown {
   if (isSerializationFailure(failure)) return failure;
   return new RerunSafeError(
     'INVALID_OPTIONS',
