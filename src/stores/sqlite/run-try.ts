@@ -6,10 +6,10 @@
 import { storeMisconfigured } from '../../core/errors.ts';
 import { type Begin, type Ending, endingOf, type TransactionCall, tellTransaction, transactionRun, type WorkEnd } from '../../core/in-transaction.ts';
 import { invalidOptions } from '../../core/options.ts';
-import type { RunResult } from '../../core/owned.ts';
 import type { Stored } from '../../core/ports.ts';
 import type { RecordToWrite, Version } from '../../core/record.ts';
 import { inRun, type Run } from '../../core/run.ts';
+import type { RunResult } from '../../core/run-once.ts';
 import type { Rows } from './rows.ts';
 import type { TransactionWork } from './run-in-transaction.ts';
 import type { Session } from './source.ts';
