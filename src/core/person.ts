@@ -8,28 +8,38 @@ import { decide, type PersonDecision, type PersonIntent } from './decide.ts';
 import { storeUnavailable } from './errors.ts';
 import { type Key, keyParts, recordId, scopeParts } from './key.ts';
 import { forgetLocally } from './local-replay.ts';
-import { anything, checkOptions, has, invalidOptions, isBoolean, isName } from './options.ts';
+import { anything, checkOptions, has, invalidOptions, isBoolean, isName, type Rules } from './options.ts';
 import type { RecordStore } from './ports.ts';
 import type { Outcome, RecordId, RecordToWrite } from './record.ts';
 import { closed, type Seal } from './seal.ts';
 import { realSystem } from './system.ts';
 
-/** A run by its key, as in `runOnce`. */
-export interface RunOf {
-  readonly store: RecordStore;
-  readonly operation: string;
-  readonly key: Key;
-  readonly scope?: Key;
+/** What a person says of a run, and who it was. */
+export interface PersonOptions {
   /** As the wrapper's own: what is resolved as done is sealed with it. */
   readonly seal?: Seal;
   /** Also while it is still running (the present owner is fenced, but its work may go on), and over a person's earlier word. Default false. */
   readonly force?: boolean;
+  /** Who says so, and why: kept in the record for those who look at it later. At most 200 and 1000 characters. */
+  readonly by?: string;
+  readonly why?: string;
 }
+
+/** A run by its key, as in `runOnce`. */
+export interface RunOf extends PersonOptions {
+  readonly store: RecordStore;
+  readonly operation: string;
+  readonly key: Key;
+  readonly scope?: Key;
+}
+
+export type PersonsAnswer = 'not-done' | { readonly done: unknown };
 
 /** `running`: nothing was changed; wait, or use `force`. `not-needed`: it has an outcome, or may run again anyway. */
 export type PersonResult = { readonly kind: 'written' } | Exclude<PersonDecision, { kind: 'write' }>;
 
-const RULES = { store: has('read', 'replace'), operation: isName(128), key: anything, scope: anything, force: isBoolean, seal: has('close', 'open') };
+export const PERSON_RULES: Rules = { force: isBoolean, seal: has('close', 'open'), by: isName(200), why: isName(1_000) };
+const RULES = { store: has('read', 'replace'), operation: isName(128), key: anything, scope: anything, ...PERSON_RULES };
 const TOMBSTONE_RETENTION_MS = 3_600_000;
 const MOST_ROUNDS = 20;
 
@@ -42,12 +52,17 @@ const MOST_ROUNDS = 20;
  * @example
  * await resolveRun({ store, operation: 'payments/charge', key: orderId }, { done: receipt }); // the provider says it was charged
  */
-export async function resolveRun(run: RunOf, as: 'not-done' | { readonly done: unknown }): Promise<PersonResult> {
+export async function resolveRun(run: RunOf, as: PersonsAnswer): Promise<PersonResult> {
+  return resolveById(run.store, idOf('resolveRun', run), run, as);
+}
+
+/** Of a run that was found by looking through the store. `options` are checked already. */
+export async function resolveById(store: RecordStore, id: RecordId, options: PersonOptions, as: PersonsAnswer): Promise<PersonResult> {
   const outcome = as === 'not-done' ? undefined : outcomeOf(as);
-  return write(run, 'resolve', (record, id) =>
+  return write({ store, id, kind: 'resolve', options }, (record) =>
     outcome === undefined
       ? { ...open(record), state: 'released', attempt: 0 }
-      : { ...done(record), state: 'completed', outcome: run.seal === undefined ? outcome : closed(outcome, run.seal, id) },
+      : { ...done(record), state: 'completed', outcome: options.seal === undefined ? outcome : closed(outcome, options.seal, id) },
   );
 }
 
@@ -57,12 +72,19 @@ export async function resolveRun(run: RunOf, as: 'not-done' | { readonly done: u
  * @throws RerunSafeError as {@link resolveRun}.
  */
 export async function forgetRun(run: RunOf): Promise<PersonResult> {
-  return write(run, 'forget', ({ label: _, fingerprint: __, outcome: ___, steps: ____, holder: _____, blockedWhy: ______, ...rest }) => ({
+  const word = { store: run.store, id: idOf('forgetRun', run), kind: 'forget', options: run } as const;
+  return write(word, ({ label: _, fingerprint: __, outcome: ___, steps: ____, holder: _____, blockedWhy: ______, ...rest }) => ({
     ...rest,
     state: 'released',
     attempt: 0,
     retentionMs: Math.max(TOMBSTONE_RETENTION_MS, rest.leaseMs + 1),
   }));
+}
+
+function idOf(what: string, run: RunOf): RecordId {
+  checkOptions(what, run, RULES, ['store', 'operation']);
+  const { operation, scope, key } = run;
+  return recordId(operation, scopeParts(scope, operation), keyParts(key, operation));
 }
 
 /** Not done, a person says: neither is a step that was only begun, nor one whose value is gone. */
@@ -77,19 +99,25 @@ const done = ({ blockedWhy: _, steps: __, ...record }: RecordToWrite): RecordToW
 const holdsSealed = ({ outcome, steps = {} }: RecordToWrite): boolean =>
   outcome?.kind === 'sealed' || Object.values(steps).some((step) => 'outcome' in step && step.outcome.kind === 'sealed');
 
-async function write(run: RunOf, kind: PersonIntent['kind'], change: (record: RecordToWrite, id: RecordId) => RecordToWrite): Promise<PersonResult> {
-  const { store, operation, key, scope, force = false } = run;
-  checkOptions(`${kind}Run`, run, RULES, ['store', 'operation']);
-  const id = recordId(operation, scopeParts(scope, operation), keyParts(key, operation));
+interface Word {
+  readonly store: RecordStore;
+  readonly id: RecordId;
+  readonly kind: PersonIntent['kind'];
+  readonly options: PersonOptions;
+}
+
+async function write({ store, id, kind, options }: Word, change: (record: RecordToWrite) => RecordToWrite): Promise<PersonResult> {
+  const { force = false, seal, by, why } = options;
   let standing = await store.read(id);
   for (let round = 0; round < MOST_ROUNDS; round++) {
     const decision = decide(standing, { kind, force }, { nowMs: store.clock.nowMs(), uncertaintyMs: store.clock.uncertaintyMs });
     if (decision.kind !== 'write') return decision;
     const { over, token } = decision;
-    if (kind === 'resolve' && run.seal === undefined && holdsSealed(over.record)) {
+    if (kind === 'resolve' && seal === undefined && holdsSealed(over.record)) {
       throw invalidOptions('resolveRun', ['what this run keeps is sealed: pass its seal, or the outcome would lie there in the open']);
     }
-    const record: RecordToWrite = { ...change(over.record, id), owner: realSystem.nonce(), revision: realSystem.nonce(), token };
+    const word = { did: kind, atMs: store.clock.nowMs(), ...(by === undefined ? {} : { by }), ...(why === undefined ? {} : { why }) };
+    const record: RecordToWrite = { ...change(over.record), owner: realSystem.nonce(), revision: realSystem.nonce(), token, word };
     const result = await store.replace(id, record, over.version);
     forgetLocally(store, id);
     if (result.ok) return { kind: 'written' };
@@ -98,10 +126,10 @@ async function write(run: RunOf, kind: PersonIntent['kind'], change: (record: Re
     if (result.current?.record.revision === record.revision) return { kind: 'written' };
     standing = result.current;
   }
-  throw storeUnavailable(`${operation}: the record changed under each of ${MOST_ROUNDS} tries`, undefined);
+  throw storeUnavailable(`the record ${id} changed under each of ${MOST_ROUNDS} tries`, undefined);
 }
 
-function outcomeOf(as: { readonly done: unknown }): Outcome {
+function outcomeOf(as: Exclude<PersonsAnswer, 'not-done'>): Outcome {
   const encoding = typeof as === 'object' && as !== null && 'done' in as ? encode(as.done) : undefined;
   if (encoding === undefined) throw invalidOptions('resolveRun', ["say 'not-done' or { done: value }"]);
   if (!encoding.ok) throw invalidOptions('resolveRun', ['the value cannot be kept: give plain data']);

@@ -44,6 +44,14 @@ export interface BegunStep {
 
 export type StoredStep = FinishedStep | BegunStep;
 
+export interface PersonsWord {
+  readonly did: 'resolve' | 'forget';
+  readonly by?: string;
+  readonly why?: string;
+  /** Epoch ms, by the clock of the store. */
+  readonly atMs: number;
+}
+
 export const SCHEMA = 1;
 /** A retention that never ends (lease rows). */
 export const FOREVER_MS = Number.MAX_SAFE_INTEGER;
@@ -71,6 +79,8 @@ export interface RecordToWrite {
   readonly steps?: Readonly<Record<string, StoredStep>>;
   /** Blocked records: why. `unknown`: an attempt ended with no outcome; `attempts`: too many were made. */
   readonly blockedWhy?: BlockedWhy;
+  /** A person had the last word on it: who, why and when. */
+  readonly word?: PersonsWord;
   /** Lease rows: the last slot that is known to be done, epoch ms. */
   readonly slot?: number;
   /** Host and invocation, for people only. */
@@ -111,7 +121,7 @@ export interface Row {
   fingerprint?: string;
   holder?: string;
   slot?: number;
-  /** JSON of outcome, steps and why it is blocked. Absent when there is none of them. */
+  /** JSON of outcome, steps, why it is blocked, and a person's word. Absent when there is none of them. */
   body?: string;
 }
 
@@ -140,10 +150,10 @@ const OPTIONAL: ReadonlySet<string> = new Set(['label', 'fingerprint', 'holder',
 const STATES: ReadonlySet<string> = new Set(['running', 'completed', 'released', 'blocked']);
 
 export function toRow(record: StoredRecord): Row {
-  const { outcome, steps, blockedWhy, ...columns } = record;
+  const { outcome, steps, blockedWhy, word, ...columns } = record;
   const row: Row = columns;
-  if (outcome === undefined && steps === undefined && blockedWhy === undefined) return row;
-  return { ...row, body: JSON.stringify({ outcome, steps, blockedWhy }) };
+  if (outcome === undefined && steps === undefined && blockedWhy === undefined && word === undefined) return row;
+  return { ...row, body: JSON.stringify({ outcome, steps, blockedWhy, word }) };
 }
 
 /**
@@ -174,7 +184,7 @@ export function fromRow(row: Readonly<Record<string, unknown>>): StoredRecord {
   return { ...(rest as unknown as StoredRecord), ...(body === undefined ? {} : parseBody(body as string)) };
 }
 
-type Body = Pick<StoredRecord, 'outcome' | 'steps' | 'blockedWhy'>;
+type Body = Pick<StoredRecord, 'outcome' | 'steps' | 'blockedWhy' | 'word'>;
 
 function parseBody(body: string): Body {
   try {
