@@ -4,8 +4,8 @@
  * @module
  */
 import { commitThrough } from '../../core/commit-through.ts';
-import { RerunSafeError, storeUnavailable } from '../../core/errors.ts';
-import { checkOptions, isFunction, isInteger, isSignal, type Rules } from '../../core/options.ts';
+import { type RerunSafeError, storeUnavailable } from '../../core/errors.ts';
+import { checkOptions, invalidOptions, isFunction, isInteger, isSignal, type Rules } from '../../core/options.ts';
 import type { WriteResult } from '../../core/ports.ts';
 import type { CommitRequest, Run } from '../../core/run.ts';
 import { pause, realSystem } from '../../core/system.ts';
@@ -121,8 +121,8 @@ async function sendOnce(
   });
 }
 
+/** Not in doubt: to try that again would do again what was committed by itself. */
 const endedByWork = (): RerunSafeError =>
-  new RerunSafeError(
-    'WRITE_UNKNOWN',
-    'commitWith: what was to write in the transaction ended it itself (COMMIT or ROLLBACK in a text of several statements). What it wrote may stand, and the outcome of the run may not.',
-  );
+  invalidOptions('commitWith', [
+    'what was to write in the transaction ended it itself (COMMIT or ROLLBACK in a text of several statements): some of what it wrote may stand without the rest',
+  ]);
