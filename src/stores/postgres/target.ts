@@ -32,6 +32,9 @@ const SQL = `SELECT current_setting('server_version_num')::int::text AS version,
     AND (SELECT array_agg(attname::text) FROM pg_attribute WHERE attrelid = c.oid AND attnum = ANY ((i.indkey::int2[])[0:i.indnkeyatts - 1])) <@ $2::text[])::text AS keyed
 FROM pg_class AS c WHERE c.oid = $1::regclass`;
 
+/** Until the transaction ends. Two merges at once insert the same row, or wait for each other in a circle, since each takes its locks as its plan has it. */
+const ONE_AT_A_TIME = `SELECT pg_advisory_xact_lock(hashtextextended('rerunsafe merge', $1::regclass::oid::bigint))`;
+
 /**
  * @param table quoted
  * @throws RerunSafeError `INVALID_OPTIONS` where the server cannot merge, or nothing keeps two that merge at once from inserting the same row twice.
@@ -48,6 +51,7 @@ export async function lookAt(what: string, tx: Queryable, table: string, key: re
   if (mode === 'merge' && keyed !== 'true') {
     throw invalidOptions(what, [`key: ${table} has no primary key or unique index on (${key.join(', ')}), so two calls at once would both insert`]);
   }
+  if (mode === 'merge') await tx.query(ONE_AT_A_TIME, [table]);
   return {
     told: toldBy(number, String(kind), mode, key),
     generated: JSON.parse(String(generated)) as string[],

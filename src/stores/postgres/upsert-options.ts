@@ -17,8 +17,9 @@ export interface UpsertTarget {
    */
   readonly fence?: RowFence;
   /**
-   * The statement: `INSERT … ON CONFLICT`, or `MERGE`, which needs PostgreSQL 15, and fails where another call inserts the same row meanwhile; it is
-   * then done again, a few times. What they write is the same. Default `on conflict`.
+   * The statement: `INSERT … ON CONFLICT`, or `MERGE`, which needs PostgreSQL 15. What they write is the same. `MERGE` fails where somebody else inserts
+   * the same row meanwhile, so calls with it on one table go one after the other (until the transaction ends, by an advisory lock), and are done again, a
+   * few times, where another writer was in between. Default `on conflict`.
    */
   readonly mode?: Mode;
   /** What is set in a row that stands there already. Default: all columns but the key. `nothing`: it stays as it is, but for its fence. */

@@ -32,8 +32,8 @@ const UNIQUE_VIOLATION = '23505';
 const DEADLOCK = '40P01';
 
 /**
- * MERGE looks first and inserts then: of two at once the second fails, having waited, and finds the row at its next look. It takes its locks in the
- * order of a plan, too, so that two may wait for each other; what is rolled back here gives its locks back.
+ * MERGE looks first and inserts then: where another writer inserts in between it fails, having waited, and finds the row at its next look. It takes its
+ * locks in the order of a plan, so that it and another may wait for each other; what is rolled back here gives its locks back.
  */
 export async function inOneGo<T>(what: string, tx: Queryable, mode: Mode, body: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries += 1) {
