@@ -6,7 +6,7 @@
 import { randomUUID } from 'node:crypto';
 import { ScanCommand } from '@aws-sdk/client-dynamodb';
 import { httpApiEvent, scheduledEvent, sqsEvent } from '../../test/support/aws-events.ts';
-import type { Report } from './report.ts';
+import type { Report } from '../support/report.ts';
 import { AWS_TABLES, type Stage } from './stage.ts';
 
 interface LambdaAnswer {

@@ -3,10 +3,11 @@
  *
  * @module
  */
+
+import { Report } from '../support/report.ts';
 import { onAws } from './lambda.ts';
 import { killed, thrice, twentyAtOnce } from './payments.ts';
 import { redelivered } from './queue.ts';
-import { Report } from './report.ts';
 import { buildStage, takeDown } from './stage.ts';
 import { paused, twoTimers } from './timers.ts';
 

@@ -5,8 +5,8 @@
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
+import type { Report } from '../support/report.ts';
 import type { WorkerProcess } from './calls.ts';
-import type { Report } from './report.ts';
 import { LEASE_MS, type Stage } from './stage.ts';
 
 interface Answer {

@@ -5,10 +5,10 @@
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
+import type { Report } from '../support/report.ts';
 import { type Delivered, queueText } from '../support/sample-app.ts';
 import { azureQueue, azureTable } from '../support/sample-storage.ts';
 import type { WorkerProcess } from './calls.ts';
-import type { Report } from './report.ts';
 import type { Stage } from './stage.ts';
 
 /** How long a received message is invisible to others. */

@@ -5,9 +5,9 @@
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { startFaultProxy } from '../../test/support/proxy.ts';
+import type { Report } from '../support/report.ts';
 import { azureTable } from '../support/sample-storage.ts';
 import type { Failure, WorkerProcess } from './calls.ts';
-import type { Report } from './report.ts';
 import { JOB_LEASE_MS, type Stage } from './stage.ts';
 
 const DAY_MS = 86_400_000;

@@ -1,0 +1,12 @@
+/**
+ * The scenarios that can be shown.
+ *
+ * @module
+ */
+import { s1 } from './s1.ts';
+import { s3 } from './s3.ts';
+import { s5 } from './s5.ts';
+import { s11 } from './s11.ts';
+import type { Scenario } from './scenario.ts';
+
+export const SCENARIOS: readonly Scenario[] = [s1, s3, s5, s11];

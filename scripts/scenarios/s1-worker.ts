@@ -1,0 +1,33 @@
+/**
+ * S1: an instance of a payment API.
+ *
+ * @module
+ */
+import { randomUUID } from 'node:crypto';
+import { appendFileSync, existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { runOnce } from '../../src/index.ts';
+import { serve } from '../demo/calls.ts';
+import { charge, type Order } from './far-side.ts';
+import { placeGiven, storeAt } from './place.ts';
+
+const LEASE_MS = 1_000;
+const notes = join(process.env.FOLDER ?? '', 'notes');
+const place = placeGiven('dynamodb', 'azure-tables', 'postgres', 'redis');
+const store = place === null ? undefined : await storeAt(place);
+
+serve({
+  /** As it is often written: looked up before, noted after. */
+  async payAndNote(order: Order): Promise<void> {
+    if (existsSync(notes) && readFileSync(notes, 'utf8').includes(order.orderId)) return;
+    await charge(order, randomUUID());
+    appendFileSync(notes, `${order.orderId}\n`);
+  },
+
+  async pay(order: Order): Promise<string> {
+    if (store === undefined) throw new Error('no store');
+    return runOnce({ store, operation: 'payments/charge', key: order.orderId, input: order, leaseMs: LEASE_MS }, (run) =>
+      charge(order, run.keyFor('charge')),
+    );
+  },
+});
