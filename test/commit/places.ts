@@ -42,7 +42,7 @@ export interface Wire {
   isTransaction(request: Pick<ProxiedRequest, 'path' | 'headers'>): boolean;
 }
 
-export async function dynamodbPlace(): Promise<CommitPlace & { wire: Wire; plain: DynamoDBClient }> {
+export async function dynamodbPlace(): Promise<CommitPlace & { wire: Wire; plain: DynamoDBClient; tableName: string; TableName: string }> {
   const emulator = await startDynamoDbLocal();
   const proxy = await startFaultProxy({ targetPort: Number(new URL(emulator.endpoint).port) });
   const plain = emulator.client();
@@ -59,7 +59,7 @@ export async function dynamodbPlace(): Promise<CommitPlace & { wire: Wire; plain
     await proxy.stop();
     await emulator.stop();
   };
-  return { store, wire, plain, ...dynamodbRows(plain, TableName), stop };
+  return { store, wire, plain, tableName, TableName, ...dynamodbRows(plain, TableName), stop };
 }
 
 export function dynamodbRows(client: DynamoDBClient, TableName: string): Omit<CommitPlace, 'store' | 'wire' | 'stop'> {

@@ -1,55 +1,29 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { DatabaseSync } from 'node:sqlite';
 import { setTimeout as pause } from 'node:timers/promises';
-import { beforeEach, describe, expect, it } from 'vitest';
-import { keyParts, recordId } from '../../src/core/key.ts';
-import type { RecordStore } from '../../src/core/ports.ts';
-import { currentRun, memoryStore, NotDoneError, PermanentError, type Run, runOnce, tryRunOnce } from '../../src/index.ts';
+import { describe, expect, it } from 'vitest';
+import { currentRun, memoryStore, NotDoneError, PermanentError, runOnce, tryRunOnce } from '../../src/index.ts';
 import { type RunInTransactionOptions, runInTransaction, sqliteStore, tryRunInTransaction } from '../../src/stores/sqlite/index.ts';
 import { gate } from '../support/promises-case.ts';
-import { sqliteStage } from '../unit/stores/sqlite-subject.ts';
-
-const OPERATION = 'test/in-transaction';
+import { caught, ID, insert, linesStage, OPERATION } from './sqlite-lines.ts';
 
 describe('runInTransaction on SQLite', () => {
-  const stage = sqliteStage();
-  let store: Required<RecordStore>;
-  let plain: DatabaseSync;
-  beforeEach(async () => {
-    store = await stage.fresh({ maxRecordBytes: 100_000 });
-    plain = stage.connection();
-    plain.exec('CREATE TABLE line (n INTEGER)');
-  });
-  const options = (more: Partial<RunInTransactionOptions> = {}): RunInTransactionOptions => ({ store, operation: OPERATION, key: 1, ...more });
-  const id = recordId(OPERATION, [], keyParts(1));
-  const lines = (): unknown[] =>
-    plain
-      .prepare('SELECT n FROM line ORDER BY n')
-      .all()
-      .map(({ n }) => n);
-  const insert = (n: number) => (db: DatabaseSync) => {
-    db.prepare('INSERT INTO line VALUES (?)').run(n);
-    return n;
-  };
-  const caught = (promise: Promise<unknown>): Promise<unknown> =>
-    promise.then(
-      () => 'no error',
-      (error: unknown) => error,
-    );
+  const its = linesStage();
+  const { stage, options, lines } = its;
 
   it('I1 I3 the value and the rows stand together; a duplicate gets the value, and its work is not called', async () => {
     expect(await tryRunInTransaction(options(), insert(7))).toEqual({ kind: 'completed', value: 7, replayed: false, saved: true, attempt: 1 });
     expect(await runInTransaction(options(), insert(8))).toBe(7);
     expect(lines()).toEqual([7]);
-    expect((await store.read(id))?.record).toMatchObject({ state: 'completed', operation: OPERATION, label: '1', attempt: 1 });
+    expect((await its.store.read(ID))?.record).toMatchObject({ state: 'completed', operation: OPERATION, label: '1', attempt: 1 });
     // The same record as that of runOnce.
-    expect(await runOnce({ store, operation: OPERATION, key: 1 }, () => 9)).toBe(7);
+    expect(await runOnce({ store: its.store, operation: OPERATION, key: 1 }, () => 9)).toBe(7);
   });
 
   it('I1 nothing of it is seen before all of it is', async () => {
     await runInTransaction(options(), (db) => {
       insert(1)(db);
-      expect([lines(), plain.prepare('SELECT count(*) AS n FROM rerunsafe').get()]).toEqual([[], { n: 0 }]);
+      expect([lines(), its.plain.prepare('SELECT count(*) AS n FROM rerunsafe').get()]).toEqual([[], { n: 0 }]);
     });
     expect(lines()).toEqual([1]);
   });
@@ -57,7 +31,7 @@ describe('runInTransaction on SQLite', () => {
   it('I1 I2 of 16 callers at once, over two connections, one writes its row, and all have its value', async () => {
     const other = stage.another();
     const values = await Promise.all(
-      Array.from({ length: 16 }, (_, n) => runInTransaction(options({ store: n % 2 === 0 ? store : other }), insert(n))),
+      Array.from({ length: 16 }, (_, n) => runInTransaction(options({ store: n % 2 === 0 ? its.store : other }), insert(n))),
     );
     expect(new Set(values).size).toBe(1);
     expect(lines()).toEqual([values[0]]);
@@ -77,7 +51,7 @@ describe('runInTransaction on SQLite', () => {
       throw failure;
     });
     expect(await caught(failing)).toBe(failure);
-    expect([await store.read(id), lines()]).toEqual([undefined, []]);
+    expect([await its.store.read(ID), lines()]).toEqual([undefined, []]);
     expect(await tryRunInTransaction(options({ input: 2 }), insert(2))).toMatchObject({ value: 2, attempt: 1 });
     expect(lines()).toEqual([2]);
   });
@@ -107,46 +81,6 @@ describe('runInTransaction on SQLite', () => {
     expect((await tryRunInTransaction(options(), insert(2))).kind).toBe(later);
   });
 
-  it('I8 an error of SQLite about the rows of the work is its own, and so is one that only the commit finds', async () => {
-    plain.exec('CREATE TABLE parent (id INTEGER PRIMARY KEY); CREATE TABLE child (p INTEGER REFERENCES parent (id) DEFERRABLE INITIALLY DEFERRED)');
-    const missing = await caught(runInTransaction(options(), (db) => db.exec('INSERT INTO nowhere VALUES (1)')));
-    expect(missing).toMatchObject({ code: 'ERR_SQLITE_ERROR', message: expect.stringContaining('nowhere') });
-    const orphan = await caught(runInTransaction(options(), (db) => db.exec('INSERT INTO child VALUES (7)')));
-    expect(orphan).toMatchObject({ code: 'ERR_SQLITE_ERROR', message: expect.stringContaining('FOREIGN KEY') });
-    expect([await store.read(id), plain.prepare('SELECT count(*) AS n FROM child').get()]).toEqual([undefined, { n: 0 }]);
-  });
-
-  it.each([
-    ['an async function', async () => {}],
-    ['no function', 7],
-  ])('%s as work is refused before anything is done', async (_, work) => {
-    await expect(runInTransaction(options(), work as () => void)).rejects.toMatchObject({ code: 'INVALID_OPTIONS' });
-  });
-
-  it('I12 work that returns a promise is refused and rolled back, and its own failure later is not unhandled', async () => {
-    const running = runInTransaction(options(), (db) => {
-      insert(1)(db);
-      return Promise.reject(new Error('nobody hears of it'));
-    });
-    await expect(running).rejects.toMatchObject({ code: 'INVALID_OPTIONS', message: expect.stringContaining('synchronous') });
-    expect([await store.read(id), lines()]).toEqual([undefined, []]);
-  });
-
-  it.each([
-    ['run.step', (run: Run) => run.step('a', () => 1)],
-    ['run.commit', (run: Run) => run.commit(1, async () => ({ ok: true, version: '' }))],
-    ['a message for the outbox', (run: Run) => run.outbox.add({ topic: 'orders/placed', payload: 1 })],
-  ])('I12 %s is refused at once, nothing is unhandled, and all is rolled back', async (_, use) => {
-    const running = runInTransaction(options(), (db, run) => {
-      insert(1)(db);
-      void use(run);
-      return 1;
-    });
-    await expect(running).rejects.toMatchObject({ code: 'INVALID_OPTIONS' });
-    await pause(1);
-    expect([await store.read(id), lines()]).toEqual([undefined, []]);
-  });
-
   it('the run is known to the work and from below, with the key of every attempt', async () => {
     let derived: string | undefined;
     await runInTransaction(options(), (_, run) => {
@@ -161,7 +95,7 @@ describe('runInTransaction on SQLite', () => {
 
   it('I1 a runOnce under the same key that is at work is in flight; one that has lapsed is taken over, or blocked where that is asked for', async () => {
     const resume = gate();
-    const first = tryRunOnce({ store, operation: OPERATION, key: 1, leaseMs: 100, renew: 'none' }, async () => {
+    const first = tryRunOnce({ store: its.store, operation: OPERATION, key: 1, leaseMs: 100, renew: 'none' }, async () => {
       await resume.opened;
       return 'the old owner';
     });
@@ -173,7 +107,7 @@ describe('runInTransaction on SQLite', () => {
     resume.open();
     await expect(first).rejects.toMatchObject({ code: 'LEASE_LOST' });
     const key = 2;
-    const second = tryRunOnce({ store, operation: OPERATION, key, leaseMs: 100, renew: 'none' }, async () => {
+    const second = tryRunOnce({ store: its.store, operation: OPERATION, key, leaseMs: 100, renew: 'none' }, async () => {
       await pause(200);
       return 'the old owner';
     });
@@ -208,50 +142,15 @@ describe('runInTransaction on SQLite', () => {
     expect(lines()).toEqual([1, 3]);
   });
 
-  it.each([
-    ['COMMIT', false],
-    ['ROLLBACK', false],
-    ['COMMIT; BEGIN', false],
-    ['COMMIT', true],
-    ['ROLLBACK', true],
-  ])(
-    'I8 work that ends the transaction itself (%s, and throws: %s) is WRITE_UNKNOWN, and the record is blocked until a person has looked',
-    async (statement, throws) => {
-      const running = runInTransaction(options(), (db) => {
-        db.exec(statement);
-        insert(1)(db);
-        if (throws) throw new Error('afterwards');
-      });
-      await expect(running).rejects.toMatchObject({
-        code: 'WRITE_UNKNOWN',
-        message: expect.stringContaining('the work ended the transaction itself'),
-      });
-      await expect(runInTransaction(options(), insert(2))).rejects.toMatchObject({ code: 'BLOCKED' });
-      // The connection is whole.
-      expect(await runInTransaction(options({ key: 2 }), insert(3))).toBe(3);
-    },
-  );
-
-  it('a transaction that SQLite itself ended under the work (OR ROLLBACK) has left nothing, and may run again', async () => {
-    plain.exec('CREATE TABLE only (n INTEGER UNIQUE); INSERT INTO only VALUES (1)');
-    const failing = runInTransaction(options(), (db) => {
-      insert(1)(db);
-      db.exec('INSERT OR ROLLBACK INTO only VALUES (1)');
-    });
-    await expect(failing).rejects.toMatchObject({ code: 'ERR_SQLITE_ERROR', message: expect.stringContaining('UNIQUE') });
-    expect(await runInTransaction(options(), insert(2))).toBe(2);
-    expect(lines()).toEqual([2]);
-  });
-
   it('I10 others who hold the lock are waited for, a replay waits for nobody, and who waits too long is told', async () => {
     const hasty = stage.another({ busyTimeoutMs: 50 });
     await runInTransaction(options(), insert(1));
-    plain.exec('BEGIN IMMEDIATE');
+    its.plain.exec('BEGIN IMMEDIATE');
     expect(await runInTransaction(options({ store: hasty }), insert(2))).toBe(1);
     await expect(runInTransaction(options({ store: hasty, key: 2 }), insert(2))).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
     const waiting = runInTransaction(options({ key: 2 }), insert(3));
     await pause(100);
-    plain.exec('COMMIT');
+    its.plain.exec('COMMIT');
     expect(await waiting).toBe(3);
   });
 
@@ -259,13 +158,13 @@ describe('runInTransaction on SQLite', () => {
     const reason = new Error('the user has gone');
     expect(await caught(runInTransaction(options({ signal: AbortSignal.abort(reason) }), insert(1)))).toBe(reason);
     const aborting = new AbortController();
-    plain.exec('BEGIN IMMEDIATE');
+    its.plain.exec('BEGIN IMMEDIATE');
     const waiting = caught(runInTransaction(options({ signal: aborting.signal }), insert(1)));
     await pause(50);
     aborting.abort(reason);
     expect(await waiting).toBe(reason);
-    plain.exec('COMMIT');
-    expect([await store.read(id), lines()]).toEqual([undefined, []]);
+    its.plain.exec('COMMIT');
+    expect([await its.store.read(ID), lines()]).toEqual([undefined, []]);
   });
 
   it('events tell of the claim, the outcome, the replay and what was rolled back', async () => {
@@ -304,7 +203,7 @@ describe('runInTransaction on SQLite', () => {
     } finally {
       delete process.env.RERUNSAFE_DISABLED;
     }
-    expect([await store.read(id), lines()]).toEqual([undefined, [1, 2]]);
+    expect([await its.store.read(ID), lines()]).toEqual([undefined, [1, 2]]);
   });
 
   it.each([
@@ -325,9 +224,9 @@ describe('runInTransaction on SQLite', () => {
   });
 
   it("on a connection of the caller's, and on a store that was spread from another, it is the same", async () => {
-    const own = sqliteStore({ database: plain });
+    const own = sqliteStore({ database: its.plain });
     expect(await runInTransaction(options({ store: own }), insert(1))).toBe(1);
-    expect(await runInTransaction(options({ store: { ...store, name: 'a copy' } }), insert(2))).toBe(1);
+    expect(await runInTransaction(options({ store: { ...its.store, name: 'a copy' } }), insert(2))).toBe(1);
     expect(lines()).toEqual([1]);
   });
 });
