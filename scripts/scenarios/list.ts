@@ -6,7 +6,8 @@
 import { s1 } from './s1.ts';
 import { s3 } from './s3.ts';
 import { s5 } from './s5.ts';
+import { s6 } from './s6.ts';
 import { s11 } from './s11.ts';
 import type { Scenario } from './scenario.ts';
 
-export const SCENARIOS: readonly Scenario[] = [s1, s3, s5, s11];
+export const SCENARIOS: readonly Scenario[] = [s1, s3, s5, s6, s11];

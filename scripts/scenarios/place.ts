@@ -11,7 +11,7 @@ export type Place =
   | { readonly kind: 'azure-blob'; readonly connectionString: string; readonly containerName: string }
   | { readonly kind: 'dynamodb'; readonly endpoint: string; readonly tableName: string }
   | { readonly kind: 'postgres'; readonly url: string }
-  | { readonly kind: 'redis'; readonly url: string }
+  | { readonly kind: 'redis'; readonly url: string; readonly prefix: string }
   | { readonly kind: 'sqlite'; readonly path: string }
   | { readonly kind: 'file'; readonly directory: string };
 export type Kind = Place['kind'];
@@ -53,6 +53,14 @@ export async function containerAt({ connectionString, containerName }: At<'azure
   return BlobServiceClient.fromConnectionString(connectionString).getContainerClient(containerName);
 }
 
+export async function redisAt({ url }: Pick<At<'redis'>, 'url'>) {
+  const { createClient } = await import('redis');
+  // A connection that breaks is made again; until then calls fail, and that is what is seen.
+  return createClient({ url })
+    .on('error', () => {})
+    .connect();
+}
+
 export async function storeAt(place: Place): Promise<RecordStore> {
   switch (place.kind) {
     case 'azure-tables': {
@@ -66,6 +74,10 @@ export async function storeAt(place: Place): Promise<RecordStore> {
     case 'postgres': {
       const { postgresStore } = await import('../../src/stores/postgres/index.ts');
       return postgresStore({ pool: await poolAt(place) });
+    }
+    case 'redis': {
+      const { redisStore } = await import('../../src/stores/redis/index.ts');
+      return redisStore({ client: await redisAt(place), prefix: place.prefix });
     }
     case 'sqlite': {
       const { sqliteStore } = await import('../../src/stores/sqlite/index.ts');
