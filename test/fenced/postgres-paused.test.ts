@@ -78,7 +78,7 @@ describe.runIf(await postgresAvailable())('a holder in another process is stoppe
       overtaken = true;
       return by();
     });
-    await vi.waitFor(async () => expect(await stage.rows("SELECT FROM pg_locks WHERE NOT granted AND mode = 'ShareLock'")).not.toEqual([]), 5_000);
+    await stage.waits();
     expect(overtaken).toBe(false);
     worker.resume();
     expect(await waiting).toEqual(['the old one']);

@@ -4,7 +4,8 @@
  * @module
  */
 import type { Pool } from 'pg';
-import { afterAll, beforeAll } from 'vitest';
+import { afterAll, beforeAll, expect, vi } from 'vitest';
+import { leaseRowId } from '../../src/core/store-leases.ts';
 import { type Lease, type LeaseProvider, storeLeases, tryAcquire } from '../../src/index.ts';
 import { postgresStore } from '../../src/stores/postgres/index.ts';
 import { startPostgres } from '../support/postgres.ts';
@@ -27,6 +28,10 @@ export interface FencedStage {
   rows(sql: string, values?: unknown[]): Promise<Record<string, unknown>[]>;
   taken(name: string, leaseMs?: number): Promise<Lease>;
   takenOver(name: string): Promise<Lease>;
+  /** Until somebody waits for a lock. */
+  waits(): Promise<void>;
+  /** A transaction that has written the row of a lease, and is not over. */
+  inTheWay(name: string, change: string): Promise<{ commit(): Promise<void> }>;
 }
 
 export function fencedStage(): FencedStage {
@@ -49,6 +54,23 @@ export function fencedStage(): FencedStage {
     async takenOver(name) {
       await stage.leases.break(name);
       return stage.taken(name);
+    },
+    waits: () =>
+      vi.waitFor(
+        async () =>
+          expect(await stage.rows("SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'")).not.toEqual([]),
+        5_000,
+      ),
+    async inTheWay(name, change) {
+      const other = await stage.pool.connect();
+      await other.query('BEGIN');
+      await other.query(`UPDATE rerunsafe SET ${change} WHERE id = $1`, [leaseRowId(name)]);
+      return {
+        async commit() {
+          await other.query('COMMIT');
+          other.release();
+        },
+      };
     },
   } as FencedStage;
   beforeAll(async () => {

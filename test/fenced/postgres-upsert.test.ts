@@ -1,4 +1,4 @@
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { type Upserted, type UpsertOptions, upsert } from '../../src/stores/postgres/index.ts';
 import { inTransaction } from '../../src/stores/postgres/transaction.ts';
 import { postgresAvailable } from '../support/postgres.ts';
@@ -184,7 +184,7 @@ describe.runIf(await postgresAvailable())('upserts by business key on PostgreSQL
       const other = await stage.pool.connect();
       await other.query(`BEGIN; INSERT INTO ${table} VALUES (2, 1)`);
       const writing = put({ table, key: ['id'], mode, rows: [1, 2, 3].map((id) => ({ id, n: 7 })) });
-      await vi.waitFor(async () => expect(await stage.rows('SELECT FROM pg_locks WHERE NOT granted')).not.toEqual([]));
+      await stage.waits();
       await other.query('COMMIT');
       other.release();
       expect(await writing).toEqual(told(2, 1, 0));
