@@ -9,6 +9,7 @@ export { type FencedTransactionOptions, type FencePlace, fenced, fencedTransacti
 export { type FencedClaimOptions, fencedClaim } from './fenced-claim.ts';
 export { type LoadStagingOptions, loadStaging } from './load-staging.ts';
 export { type Migration, migrations, type TablePlace } from './migrations.ts';
+export type { PoolClientLike, PoolLike, Queryable } from './query.ts';
 export type { RowFence } from './row-fence.ts';
 export { type RunInTransactionOptions, runInTransaction, tryRunInTransaction } from './run-in-transaction.ts';
 export type { TransactionWork } from './run-try.ts';
