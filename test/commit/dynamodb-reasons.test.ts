@@ -79,6 +79,7 @@ describe.runIf(await javaAvailable())('what DynamoDB says of a transaction that 
       await place.commit(at, 'committed', row);
     }).catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ code: 'LEASE_LOST' });
+    expect(targets()).toEqual(['PutItem', 'TransactWriteItems', 'GetItem']);
     expect(await place.times(row)).toBe(0);
   });
 
