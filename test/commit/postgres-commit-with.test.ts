@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { memoryStore, runOnce } from '../../src/index.ts';
 import { commitWith, postgresStore } from '../../src/stores/postgres/index.ts';
@@ -109,7 +110,7 @@ describe('commitWith', () => {
 
   it('I2 a value that is too large is left out, and the rest is committed', async () => {
     const call = { ...guarded(), store: postgresStore({ pool: stage.pool, maxRecordBytes: 2_000 }) };
-    const large = 'x'.repeat(5_000);
+    const large = randomBytes(5_000).toString('base64');
     expect(await runOnce(call, (run) => commitWith(run, large as unknown, takeOrder(call.key)))).toBe(large);
     await expect(runOnce(call, () => 'again')).rejects.toThrow(code('RESULT_NOT_STORED'));
     expect(await rows(call.key)).toEqual(['taken']);

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { aesSeal, currentRun, isRerunSafeError, PermanentError, runOnce } from '../../src/index.ts';
 import { postgresStore, runInTransaction, tryRunInTransaction } from '../../src/stores/postgres/index.ts';
@@ -166,7 +167,9 @@ describe('runInTransaction: the run', () => {
     const stop = new AbortController();
     const second = runInTransaction({ ...call, waitMs: 20_000, signal: stop.signal }, takeOrder(call.key));
     setTimeout(() => stop.abort(new Error('enough')), 100);
+    const startedAt = performance.now();
     await expect(second).rejects.toThrow('enough');
+    expect(performance.now() - startedAt).toBeLessThan(2_000);
     finish.open();
     await first;
     expect(await rows(call.key)).toEqual([]);
@@ -188,6 +191,14 @@ describe('runInTransaction: the run', () => {
     const value = () => 7;
     expect(await runInTransaction<unknown>(call, () => value)).toBe(value);
     await expect(runInTransaction(call, takeOrder(call.key))).rejects.toThrow(code('RESULT_NOT_STORED'));
+  });
+
+  it('I2 a value over 16 MiB is left out, the rows are committed, and later callers are told so', async () => {
+    const call = fresh();
+    const large = randomBytes(14 * 1_048_576).toString('base64');
+    expect(await runInTransaction<unknown>(call, async (tx) => takeOrder(call.key)(tx).then(() => large))).toBe(large);
+    await expect(runInTransaction(call, takeOrder(call.key))).rejects.toThrow(code('RESULT_NOT_STORED'));
+    expect(await rows(call.key)).toEqual(['taken']);
   });
 
   it('I2 what is sealed is unreadable in the table, and opens for who has the key', async () => {

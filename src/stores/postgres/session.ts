@@ -44,6 +44,7 @@ export interface Session {
   end(): void;
   /** The connection is in no known state: it will not go back to the pool. */
   discard(): void;
+  readonly discarded: boolean;
   release(): void;
 }
 
@@ -106,6 +107,9 @@ export function sessionOn(client: PoolClientLike): Session {
     },
     discard() {
       broken = true;
+    },
+    get discarded() {
+      return broken;
     },
     release() {
       over = true;

@@ -38,8 +38,8 @@ const ROLLBACK_LIMIT_MS = 5_000;
 
 /** What the connection had before: the texts of SHOW, `5s`, `0`. */
 export interface UsualLimits {
-  readonly lockTimeout: string;
-  readonly statementTimeout: string;
+  readonly lockTimeout: unknown;
+  readonly statementTimeout: unknown;
 }
 const USUAL = ['SHOW lock_timeout', 'SHOW statement_timeout'];
 
@@ -66,7 +66,8 @@ export async function inTransaction<T>(
       value = await body(session.tx, session, usual);
     } catch (error) {
       session.end();
-      await session.own('ROLLBACK', undefined, { limitMs: ROLLBACK_LIMIT_MS }).catch(session.discard);
+      // Behind a statement that was given up it would wait for that; the end of the connection rolls back as well.
+      if (!session.discarded) await session.own('ROLLBACK', undefined, { limitMs: ROLLBACK_LIMIT_MS }).catch(session.discard);
       throw error;
     }
     session.end();
@@ -101,19 +102,19 @@ async function begin(session: Session, options: TransactionOptions): Promise<Usu
     // Several statements in one round trip are answered by an array.
     const answers = (await session.own([`BEGIN${level}`, ...USUAL, ...set].join('; '))) as unknown as readonly Answer[];
     const [lockTimeout, statementTimeout] = [answers[1]?.rows[0]?.lock_timeout, answers[2]?.rows[0]?.statement_timeout];
-    return { lockTimeout: String(lockTimeout), statementTimeout: String(statementTimeout) };
+    return { lockTimeout, statementTimeout };
   } catch (error) {
     session.discard();
     throw mapError(error, 'BEGIN', false);
   }
 }
 
-const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`;
+const setting = (text: unknown): string => (typeof text === 'string' ? `'${text.replaceAll("'", "''")}'` : 'DEFAULT');
 
 /** For the statements of others: what the connection had before, or `statementTimeoutMs`. */
 export function restored({ lockTimeout, statementTimeout }: UsualLimits, statementTimeoutMs: number | undefined): string {
-  const statement = statementTimeoutMs === undefined ? literal(statementTimeout) : String(statementTimeoutMs);
-  return `SET LOCAL lock_timeout = ${literal(lockTimeout)}; SET LOCAL statement_timeout = ${statement}`;
+  const statement = statementTimeoutMs === undefined ? setting(statementTimeout) : String(statementTimeoutMs);
+  return `SET LOCAL lock_timeout = ${setting(lockTimeout)}; SET LOCAL statement_timeout = ${statement}`;
 }
 
 /** These say nothing of what became of the COMMIT: connection, resources, shutdown, I/O, internal, "completion unknown". */
