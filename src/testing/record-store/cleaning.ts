@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { PURGE_MIN_AGE_MS } from '../../core/ports.ts';
+import { PURGE_MIN_AGE_MS, type Written } from '../../core/ports.ts';
 import { FOREVER_MS, type RecordToWrite, type State } from '../../core/record.ts';
 import { atOnce } from '../suite.ts';
 import {
@@ -66,11 +66,12 @@ export const cleaning: readonly RecordStoreCase[] = [
     async run({ store }) {
       const operation = freshOperation();
       const records = new Map(Array.from({ length: 60 }, () => [freshId(), sample({ operation })] as const));
-      for (const [id, record] of records) await put(store, id, record);
+      const receipts = new Map<string, Written>();
+      for (const [id, record] of records) receipts.set(id, await put(store, id, record));
       await put(store, freshId(), sample({ operation: `${operation}/other` }));
       const listed = await all(store, { operation });
       assert.deepEqual(listed.map(({ id }) => id).sort(), [...records.keys()].sort());
-      for (const found of listed) assertSame(found, records.get(found.id) as RecordToWrite);
+      for (const found of listed) assertSame(found, records.get(found.id) as RecordToWrite, receipts.get(found.id));
       const [one] = listed;
       assert.ok(one);
       written(await store.replace(one.id, completed({ operation }), one.version));

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import type { Written } from '../../core/ports.ts';
 import { SCHEMA } from '../../core/record.ts';
 import { assertSame, completed, conflict, freshId, put, type RecordStoreCase, rejectsWith, sample, written } from './subject.ts';
 
@@ -151,8 +152,9 @@ export const conditions: readonly RecordStoreCase[] = [
       const ids = ['abc', 'ABC', 'aBc', '-_-', '_-_', '---', '000'].map((end) => `${stem}${end}`);
       ids.push(`-${stem}-_`, `_${stem}-_`);
       const records = ids.map(() => sample());
-      for (const [index, id] of ids.entries()) await put(store, id, records[index] as (typeof records)[number]);
-      for (const [index, id] of ids.entries()) assertSame(await store.read(id), records[index] as (typeof records)[number]);
+      const receipts: Written[] = [];
+      for (const [index, id] of ids.entries()) receipts.push(await put(store, id, records[index] as (typeof records)[number]));
+      for (const [index, id] of ids.entries()) assertSame(await store.read(id), records[index] as (typeof records)[number], receipts[index]);
     },
   },
   {
