@@ -48,6 +48,7 @@ export interface PostgresOptions {
 }
 
 const START_LIMIT_MS = 60_000;
+const END_LIMIT_MS = 5_000;
 const OUTSIDE = process.env.RERUNSAFE_TEST_POSTGRES_URL;
 const FAST = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' };
 const USUAL = {
@@ -156,7 +157,11 @@ function databasesOf(url: string) {
   const endPools = async (of: Iterable<Pool> = pools): Promise<void> => {
     const ending = [...of];
     for (const pool of ending) pools.delete(pool);
-    await Promise.all(ending.map((pool) => (pool.ended || pool.ending ? undefined : pool.end())));
+    // A connection that a failed test never gave back would be waited for, and its failure not be seen.
+    await Promise.race([
+      Promise.all(ending.map((pool) => (pool.ended || pool.ending ? undefined : pool.end()))),
+      pause(END_LIMIT_MS, undefined, { ref: false }),
+    ]);
   };
   return {
     endPools: () => endPools(),
