@@ -9,6 +9,7 @@ import { storeUnavailable } from './errors.ts';
 import { type Key, keyParts, recordId, scopeParts } from './key.ts';
 import { forgetLocally } from './local-replay.ts';
 import { anything, checkOptions, has, invalidOptions, isBoolean, isName, type Rules } from './options.ts';
+import { packed } from './pack.ts';
 import type { RecordStore } from './ports.ts';
 import type { Outcome, RecordId, RecordToWrite } from './record.ts';
 import { closed, type Seal } from './seal.ts';
@@ -58,7 +59,7 @@ export async function resolveRun(run: RunOf, as: PersonsAnswer): Promise<PersonR
 
 /** Of a run that was found by looking through the store. `options` are checked already. */
 export async function resolveById(store: RecordStore, id: RecordId, options: PersonOptions, as: PersonsAnswer): Promise<PersonResult> {
-  const outcome = as === 'not-done' ? undefined : outcomeOf(as);
+  const outcome = as === 'not-done' ? undefined : packed(outcomeOf(as));
   return write({ store, id, kind: 'resolve', options }, (record) =>
     outcome === undefined
       ? { ...open(record), state: 'released', attempt: 0 }

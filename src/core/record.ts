@@ -27,12 +27,14 @@ export type Outcome =
     }
   /** One of the others, sealed by the user's key. */
   | { readonly kind: 'sealed'; readonly sealed: string; readonly resolved?: true }
+  /** One of the first two, as base64 of its JSON after raw DEFLATE (RFC 1951). */
+  | { readonly kind: 'packed'; readonly packed: string; readonly resolved?: true }
   /** The work succeeded, its value could not be kept. */
   | { readonly kind: 'not-stored'; readonly reason: 'too-large' | 'not-serializable' };
 
 /** Its value, and the fingerprint of its declared input. */
 export interface FinishedStep {
-  readonly outcome: Extract<Outcome, { kind: 'value' | 'sealed' | 'not-stored' }>;
+  readonly outcome: Extract<Outcome, { kind: 'value' | 'sealed' | 'packed' | 'not-stored' }>;
   readonly fingerprint?: string;
 }
 

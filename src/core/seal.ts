@@ -8,6 +8,7 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import { storeMisconfigured } from './errors.ts';
 import { checkOptions, invalidOptions, isName, isObject } from './options.ts';
+import { packed, unpacked } from './pack.ts';
 import type { Outcome } from './record.ts';
 
 /** Text in, text out. `boundTo` names the place it is kept in (record, step), and must be authenticated: a row copied elsewhere does not open. */
@@ -78,19 +79,22 @@ export function closed(outcome: Outcome, seal: Seal, boundTo: string): Extract<O
   const text: unknown = seal.close(JSON.stringify(outcome), boundTo);
   if (text instanceof Promise) text.catch(() => {});
   if (typeof text !== 'string') throw new TypeError('seal.close must return a text, at once');
-  return { kind: 'sealed', sealed: text, ...(outcome.kind === 'value' && outcome.resolved ? { resolved: true } : {}) };
+  return { kind: 'sealed', sealed: text, ...('resolved' in outcome ? { resolved: true } : {}) };
 }
 
-/** Sealed where a seal is chosen. The work is done by now: a seal that fails must not undo that, so then the value is not kept. */
+/** As it lies in the store: packed where it is large, and sealed where a seal is chosen. */
 export function sealed<O extends Outcome>(
   outcome: O,
   seal: Seal | undefined,
   boundTo: string,
-): O | Extract<Outcome, { kind: 'sealed' | 'not-stored' }> {
-  if (seal === undefined || outcome.kind === 'not-stored') return outcome;
+): O | Extract<Outcome, { kind: 'sealed' | 'packed' | 'not-stored' }> {
+  if (outcome.kind === 'not-stored') return outcome;
+  const whole = packed(outcome);
+  if (seal === undefined) return whole;
   try {
-    return closed(outcome, seal, boundTo);
+    return closed(whole, seal, boundTo);
   } catch (error) {
+    // The work is done by now: a seal that fails must not undo that, so then the value is not kept.
     process.emitWarning(`The seal could not close what was to be stored; it is done, and not kept. ${String(error)}`, { code: 'RERUNSAFE_SEAL' });
     return { kind: 'not-stored', reason: 'not-serializable' };
   }
@@ -101,11 +105,15 @@ export function sealed<O extends Outcome>(
  *
  * @throws RerunSafeError `STORE_MISCONFIGURED`: it does not open. Nothing was run.
  */
-export function opened<O extends Outcome>(outcome: O, seal: Seal | undefined, boundTo: string): Exclude<O, { kind: 'sealed' }> {
-  if (outcome.kind !== 'sealed') return outcome as Exclude<O, { kind: 'sealed' }>;
+export function opened<O extends Outcome>(outcome: O, seal: Seal | undefined, boundTo: string): Exclude<O, { kind: 'sealed' | 'packed' }> {
+  return unpacked(unsealed(outcome, seal, boundTo)) as Exclude<O, { kind: 'sealed' | 'packed' }>;
+}
+
+function unsealed(outcome: Outcome, seal: Seal | undefined, boundTo: string): Outcome {
+  if (outcome.kind !== 'sealed') return outcome;
   try {
     if (seal === undefined) throw new Error('no seal was given');
-    return JSON.parse(seal.open(outcome.sealed, boundTo)) as Exclude<O, { kind: 'sealed' }>;
+    return JSON.parse(seal.open(outcome.sealed, boundTo)) as Outcome;
   } catch (cause) {
     throw storeMisconfigured('what is stored is sealed and does not open: another key, another place, or somebody changed it.', cause);
   }
