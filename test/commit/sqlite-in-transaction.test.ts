@@ -4,6 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { currentRun, memoryStore, NotDoneError, PermanentError, runOnce, tryRunOnce } from '../../src/index.ts';
 import { type RunInTransactionOptions, runInTransaction, sqliteStore, tryRunInTransaction } from '../../src/stores/sqlite/index.ts';
+import { incompressible } from '../support/incompressible.ts';
 import { gate } from '../support/promises-case.ts';
 import { caught, ID, insert, linesStage, OPERATION } from './sqlite-lines.ts';
 
@@ -119,7 +120,7 @@ describe('runInTransaction on SQLite', () => {
   });
 
   it.each([
-    ['is too large', 'x'.repeat(200_000)],
+    ['is too large', incompressible(200_000)],
     ['does not come back as it is', { handler: () => {} }],
   ])('I3 a value that %s is left out: the rows stand, the first caller has it, later ones RESULT_NOT_STORED', async (_, value) => {
     const work = (db: DatabaseSync) => {

@@ -4,6 +4,7 @@ import { keyParts, recordId } from '../../src/core/key.ts';
 import type { Stored } from '../../src/core/ports.ts';
 import { isLapsed } from '../../src/core/record.ts';
 import { memoryStore, type Run, type RunOnceOptions, runOnce, tryRunOnce } from '../../src/index.ts';
+import { incompressible } from '../support/incompressible.ts';
 import { gate, until } from '../support/promises-case.ts';
 import type { CommitPlace } from './places.ts';
 
@@ -165,7 +166,7 @@ export function commitSuite(name: string, start: () => Promise<CommitPlace>, non
     });
 
     it.each([
-      ['is too large', 'x'.repeat(1_100_000)],
+      ['is too large', incompressible(1_100_000)],
       ['does not come back as it is', { handler: () => {} }],
     ])('I3 a value that %s is left out: the row stands, the first caller has the value, and the work is not done again', async (_, value) => {
       const { run, row } = fresh();

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { incompressible } from './incompressible.ts';
 import type { Promised } from './promises.ts';
 import { held } from './promises-case.ts';
 import { VALUES } from './values.ts';
@@ -10,7 +11,7 @@ const UNSTORABLE: readonly (readonly [string, unknown, string])[] = [
   ['a function', () => 1, 'not-serializable'],
   ['an instance of a class', new Odd(), 'not-serializable'],
   ['a symbol', Symbol('s'), 'not-serializable'],
-  ['more than the store takes', 'x'.repeat(1_200_000), 'too-large'],
+  ['more than the store takes', incompressible(1_200_000), 'too-large'],
 ];
 
 export function outcomePromises({ fresh }: Promised): void {

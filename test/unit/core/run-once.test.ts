@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { currentRun, PermanentError, type Run, runOnce, tryRunOnce } from '../../../src/index.ts';
 import { memoryStore } from '../../../src/stores/memory/index.ts';
+import { incompressible } from '../../support/incompressible.ts';
 import { VALUES } from '../../support/values.ts';
 import { bench, eventsOf, held, inTime } from './engine.ts';
 
@@ -56,7 +57,7 @@ describe('runOnce', () => {
     let runs = 0;
     const work = () => {
       runs += 1;
-      return 'x'.repeat(20_000);
+      return incompressible(20_000);
     };
     expect(await tryRunOnce(options, work)).toMatchObject({ kind: 'completed', saved: true });
     await expect(runOnce(options, work)).rejects.toMatchObject({ code: 'RESULT_NOT_STORED', facts: { reason: 'too-large' } });

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { NotDoneError, type Run, resolveRun, type Step, type StepOptions } from '../../../src/index.ts';
+import { incompressible } from '../../support/incompressible.ts';
 import { bench, inTime } from './engine.ts';
 
 const crash = new Error('crash');
@@ -219,7 +220,7 @@ describe('parallel steps', () => {
     const names = ['a', 'large', 'c'];
     const work = async (run: Run) => {
       const values = await Promise.all(
-        names.map((name) => run.step(name, () => (name === 'large' ? 'x'.repeat(60_000_000) : `${name} ${run.attempt}`))),
+        names.map((name) => run.step(name, () => (name === 'large' ? incompressible(1_200_000) : `${name} ${run.attempt}`))),
       );
       if (run.attempt === 1) throw crash;
       return values;
