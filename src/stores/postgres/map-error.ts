@@ -63,7 +63,7 @@ const HINTS: Readonly<Record<string, string>> = {
   '42P01': 'Make the table by calling setUp() once, or look at schema, tableName and search_path.',
   '42703': 'The table lacks a column. Bring it up to date by calling setUp() once.',
   '42P10': 'The table lacks its primary key. Was it made by setUp()?',
-  '42501': 'The role needs SELECT, INSERT, UPDATE and DELETE on the table, and USAGE on its schema.',
+  '42501': 'The role needs USAGE on the schema, and SELECT, INSERT, UPDATE and DELETE on the table; for setUp() CREATE too.',
   '28P01': 'Look at user and password.',
   '28000': 'Look at user, password and pg_hba.conf.',
   '3D000': 'Look at the name of the database.',

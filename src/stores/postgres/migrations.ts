@@ -7,9 +7,8 @@ import { checkOptions } from '../../core/options.ts';
 import { mapError } from './map-error.ts';
 import { DEFAULT_TABLE_NAME, qualified, quoted, TABLE_RULES } from './names.ts';
 import { OUTBOX_RULES, outboxDdl } from './outbox-table.ts';
-import type { PoolLike } from './query.ts';
 import { recordDdl } from './record-ddl.ts';
-import { inTransaction, type Transaction } from './transaction.ts';
+import { type Connects, inTransaction, type Transaction } from './transaction.ts';
 
 export interface TablePlace {
   /** Must be there already, except for `setUp()`, which makes it where the role may. Default: the first of the search path. */
@@ -64,7 +63,7 @@ const historyDdl = (history: string): string => `CREATE TABLE IF NOT EXISTS ${hi
  *
  * @throws RerunSafeError `STORE_UNAVAILABLE`, `STORE_MISCONFIGURED`: nothing was made; `WRITE_UNKNOWN`: set up again.
  */
-export async function runMigrations(pool: PoolLike, place: TablePlace): Promise<void> {
+export async function runMigrations(pool: Connects, place: TablePlace): Promise<void> {
   const { schema, tableName = DEFAULT_TABLE_NAME } = place;
   const history = qualified(historyOf(tableName), schema);
   try {

@@ -9,7 +9,7 @@ import type { CallOptions, Conflict, RecordStore, Stored, WriteResult, Written }
 import type { RecordId, RecordToWrite, Version } from '../../core/record.ts';
 import { purgeTable, scan, type Table } from './clean-up.ts';
 import { type Ask, connect, type Row } from './connection.ts';
-import { postgres } from './internals.ts';
+import { DEFAULT_MAX_RECORD_BYTES, postgres } from './internals.ts';
 import { runMigrations, type TablePlace } from './migrations.ts';
 import { DEFAULT_TABLE_NAME, qualified, TABLE_RULES } from './names.ts';
 import { OUTBOX_RULES } from './outbox-table.ts';
@@ -17,6 +17,7 @@ import type { PoolLike, Queryable } from './query.ts';
 import { serverTime } from './server-time.ts';
 import { givenClient, givenPool, ownPool, type Source } from './source.ts';
 import { bytesOf, sqlFor, toRecord, toValues } from './table.ts';
+import { MOST_MS } from './transaction.ts';
 
 export interface PostgresStoreOptions {
   /** A `Pool` of `pg`; stays yours to end. Listen to its `error` event: without that, the end of an idle connection ends the process. */
@@ -43,10 +44,8 @@ export interface PostgresStoreOptions {
   readonly maxRecordBytes?: number;
 }
 
-export const DEFAULT_MAX_RECORD_BYTES = 16 * 1_048_576;
 const DEFAULTS = { maxConnections: 4, requestTimeoutMs: 10_000, lockTimeoutMs: 3_000, uncertaintyMs: 0, maxRecordBytes: DEFAULT_MAX_RECORD_BYTES };
 const MOST_RECORD_BYTES = 256 * 1_048_576;
-const MOST_MS = 2_147_483_647;
 
 const RULES: Rules = {
   pool: has('connect', 'query'),
@@ -154,7 +153,7 @@ export function postgresStore(options: PostgresStoreOptions = {}): Required<Reco
     },
     list: (query) => scan(table, query),
     purge: (query) => purgeTable(table, uncertaintyMs, query),
-    setUp: () => runMigrations({ connect: source.take, query: async () => ({ rows: [], rowCount: null }) }, place),
+    setUp: () => runMigrations({ connect: source.take }, place),
     close: () => source.close(),
   };
   return postgres.on(store, { connect: source.take, schema: options.schema, tableName: options.tableName ?? DEFAULT_TABLE_NAME, maxRecordBytes });
