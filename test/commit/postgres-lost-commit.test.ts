@@ -69,6 +69,29 @@ describe('runInTransaction: a connection lost during COMMIT', () => {
     expect(await rows(call.key)).toEqual(['taken']);
   });
 
+  it('I10 a COMMIT that never gets through is tried maxTries times, and is STORE_UNAVAILABLE: nothing was written', async () => {
+    const pool = proxied();
+    const call = fresh({ pool, maxTries: 3 });
+    spoil('drop-request', 1_000);
+    let ran = 0;
+    const hopeless = runInTransaction(call, async (tx) => {
+      ran += 1;
+      return takeOrder(call.key)(tx);
+    });
+    await expect(hopeless).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+    proxy.clear();
+    expect([ran, await rows(call.key), await records(call.key)]).toEqual([3, [], []]);
+  });
+
+  it("I8 answers that come after the driver's own limit are no answers: it is asked again on another connection", async () => {
+    const pool = proxied({ query_timeout: 300 });
+    const call = fresh({ pool });
+    proxy.clear();
+    proxy.inject({ match: ({ body }) => body.includes('INSERT INTO "rerunsafe"'), action: { delayMs: 1_000 } });
+    expect(await runInTransaction(call, takeOrder(call.key))).toEqual({ value: 'taken' });
+    expect(await rows(call.key)).toEqual(['taken']);
+  });
+
   it('I8 over a record that stood there before, too', async () => {
     const pool = proxied();
     const call = fresh({ pool });

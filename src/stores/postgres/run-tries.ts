@@ -55,12 +55,14 @@ export class RunTries<T> {
     let failure: unknown;
     for (let tries = 0, round = 0; tries < limits.maxTries || this.#doubtSince !== undefined; round++) {
       if (round > 0) await this.#pause(round - 1);
-      const answer = await this.#try();
+      const asked = this.#doubtSince !== undefined;
+      const one = this.#one(tries < limits.maxTries);
+      const answer = await this.#try(one);
       if (!(answer instanceof Again)) return answer;
       failure = answer.cause;
-      // While a COMMIT is in doubt, what fails is the question what became of it, not another try.
-      if (this.#doubtSince === undefined) tries += 1;
-      else if (elapsedMs(this.#doubtSince, realSystem.clock) >= limits.settleMs) throw this.#unknown(failure);
+      // To ask what became of a COMMIT is no try: that is one where the work has begun.
+      if (!asked || one.stage !== 'claim') tries += 1;
+      if (this.#doubtSince !== undefined && elapsedMs(this.#doubtSince, realSystem.clock) >= limits.settleMs) throw this.#unknown(failure);
     }
     const error = storeUnavailable(`${call.operation}: rolled back ${limits.maxTries} times, for other transactions or a lost connection`, failure);
     tellTransaction(call, { event: 'refused', error });
@@ -75,18 +77,20 @@ export class RunTries<T> {
     }
   }
 
-  async #try(): Promise<RunResult<T> | Again> {
-    const { pool, rows, call, work, outbox, limits } = this.#options;
-    const { isolation, idleTimeoutMs, statementTimeoutMs, waitMs } = limits;
-    const one: Try<T> = {
-      ...{ rows, call, work, outbox, waitMs, statementTimeoutMs },
-      stage: 'claim',
-      sent: this.#sent,
+  #one(mayBegin: boolean): Try<T> {
+    const { rows, call, work, outbox, limits } = this.#options;
+    const { waitMs, statementTimeoutMs } = limits;
+    const onBegun = (): void => {
       // Nobody but us holds the row: whatever was sent before has ended, and left nothing.
-      onBegun: () => {
-        this.#doubtSince = undefined;
-      },
+      this.#doubtSince = undefined;
+      if (!mayBegin) throw new Again(this.#doubt);
     };
+    return { rows, call, work, outbox, waitMs, statementTimeoutMs, sent: this.#sent, onBegun, stage: 'claim' };
+  }
+
+  async #try(one: Try<T>): Promise<RunResult<T> | Again> {
+    const { pool, call, limits } = this.#options;
+    const { isolation, idleTimeoutMs, waitMs } = limits;
     // A limit of 0 would mean none.
     const lockTimeoutMs = Math.max(1, waitMs);
     const its = { isolation, idleTimeoutMs, lockTimeoutMs, statementTimeoutMs: lockTimeoutMs + STATEMENT_MARGIN_MS, signal: call.signal };
@@ -118,17 +122,23 @@ export class RunTries<T> {
       tellTransaction(call, { event: 'released', error });
       throw error;
     }
-    if (isSerializationFailure(error) || isConnectionLost(isRerunSafeError(error) ? error.cause : error)) return new Again(error);
+    // Also the end of a transaction that has written nothing, or what may be written again (`blocked`).
+    const isUnanswered = stage === 'claim' && isRerunSafeError(error, 'WRITE_UNKNOWN');
+    const isLost = isConnectionLost(isRerunSafeError(error) ? error.cause : error);
+    if (isSerializationFailure(error) || isLost || isUnanswered) return new Again(error);
     const doubted = this.#doubtSince !== undefined;
-    if (stage === 'claim' && isLockTimeout(error)) {
-      if (doubted) return new Again(error);
+    if (call.signal?.aborted && error === call.signal.reason) throw doubted ? this.#unknown(error) : error;
+    if (stage === 'claim' && isLockTimeout(error) && !doubted) {
       tellTransaction(call, { event: 'in-flight' });
       return IN_FLIGHT;
     }
-    if (error === call.signal?.reason) throw doubted ? this.#unknown(error) : error;
     const mapped = mapError(error, stage === 'claim' ? 'claim' : 'outcome', false);
-    if (doubted && mapped.retryable) return new Again(mapped);
-    tellTransaction(call, { event: 'refused', error: mapped });
+    // The outcome of somebody else, which cannot be handed out, says that ours does not stand.
+    if (doubted && mapped.code !== 'RESULT_NOT_STORED') {
+      if (mapped.retryable) return new Again(mapped);
+      throw this.#unknown(mapped);
+    }
+    tellTransaction(call, { event: mapped.code === 'WRITE_UNKNOWN' ? 'unknown' : 'refused', error: mapped });
     throw mapped;
   }
 

@@ -65,6 +65,8 @@ export function sessionOn(client: PoolClientLike): Session {
       (error: unknown) => {
         // Every statement after the first that fails says 25P02, which tells nothing.
         if (isSerializationFailure(error)) conflicts.add(error);
+        // The driver's own limit leaves the statement under way, and whatever is sent after it waits for its end.
+        if (isReadTimeout(error)) broken = true;
         if (failure === undefined || codeOf(error) !== IN_FAILED_TRANSACTION) failure = error;
         throw error;
       },
@@ -91,13 +93,13 @@ export function sessionOn(client: PoolClientLike): Session {
     async own(text, values, { limitMs = OWN_LIMIT_MS, signal } = {}) {
       const answer = send(text, ...(values === undefined ? [] : [values]));
       const late = new AbortController();
-      const cancel = realSystem.timers.after(limitMs, () => late.abort(noAnswer(limitMs)), { keepAlive: true });
+      const cancel = realSystem.timers.after(limitMs, () => late.abort(noAnswer(`no answer within ${limitMs} ms`)), { keepAlive: true });
       const stop = signal === undefined ? late.signal : AbortSignal.any([late.signal, signal]);
       try {
         return await unlessAborted(answer, stop);
       } catch (error) {
         if (stop.aborted && error === stop.reason) broken = true;
-        throw error;
+        throw isReadTimeout(error) ? noAnswer(String(error), error) : error;
       } finally {
         cancel();
       }
@@ -135,7 +137,8 @@ function causes(thrown: unknown): unknown[] {
 
 export const codeOf = (error: unknown): unknown => (typeof error === 'object' && error !== null ? (error as { code?: unknown }).code : undefined);
 
-const noAnswer = (limitMs: number): Error => Object.assign(new Error(`no answer within ${limitMs} ms`), { code: 'ETIMEDOUT' });
+const noAnswer = (message: string, cause?: unknown): Error => Object.assign(new Error(message, { cause }), { code: 'ETIMEDOUT' });
+const isReadTimeout = (error: unknown): boolean => error instanceof Error && error.message === 'Query read timeout';
 
 const COMMENTS = /^(?:\s|--[^\n]*(?:\n|$)|\/\*[\s\S]*?\*\/|;)+/;
 const ENDS = /^(?:commit|end|abort|begin|start\s+transaction|prepare\s+transaction|rollback(?!(?:\s+(?:work|transaction))?\s+to\b))\b/i;
