@@ -14,7 +14,7 @@ import { lazyServers, type Servers } from './servers.ts';
 import { onStage } from './stage.ts';
 
 /** A part that hangs must not hang whoever waits for the verdict. */
-const LIMIT_MS = 150_000;
+const LIMIT_MS = 240_000;
 /** Parts wait for leases to run out more than they work. */
 const AT_ONCE = 8;
 
@@ -32,7 +32,13 @@ if (wanted.includes('--LIST')) {
 async function show(scenarios: readonly Scenario[], servers: Servers): Promise<boolean> {
   const report = new Report('scenarios');
   const turns = queue(AT_ONCE);
-  const play = ({ play }: Part) => turns(() => playSilently((expect) => onStage(servers, root, (stage) => play(expect, stage))));
+  const play = (part: Part) =>
+    turns(async () => {
+      underWay.add(part);
+      const played = await playSilently((expect) => onStage(servers, root, (stage) => part.play(expect, stage)));
+      underWay.delete(part);
+      return played;
+    });
   // What takes longest begins first; what is printed is in the order of the list.
   const slowFirst = scenarios.flatMap(({ parts }) => parts).toSorted((a, b) => Number(b.slow ?? false) - Number(a.slow ?? false));
   const played = new Map(slowFirst.map((part) => [part, play(part)]));
@@ -64,11 +70,13 @@ function queue(atOnce: number): <T>(task: () => Promise<T>) => Promise<T> {
 process.setMaxListeners(200);
 const root = await mkdtemp(join(tmpdir(), 'rerunsafe-scenarios-'));
 const servers = lazyServers();
+const underWay = new Set<Part>();
 const stopped = new Promise<number>((resolve) => {
   process.once('SIGINT', () => resolve(130));
   process.once('SIGTERM', () => resolve(143));
   setTimeout(() => {
-    process.stderr.write(`The scenarios did not end within ${LIMIT_MS / 1000} s.\n`);
+    const names = [...underWay].map(({ on, shows }) => `${on}: ${shows}`);
+    process.stderr.write(`The scenarios did not end within ${LIMIT_MS / 1000} s. Still under way: ${names.join('; ')}\n`);
     resolve(1);
   }, LIMIT_MS).unref();
 });

@@ -6,13 +6,13 @@
 import { type Azurite, startAzurite } from '../../test/support/azurite.ts';
 import { type Emulator, startDynamoDbLocal } from '../../test/support/dynamodb.ts';
 import { type PostgresServer, startPostgres } from '../../test/support/postgres.ts';
+import { type RedisServer, startRedis } from '../../test/support/redis.ts';
 
 export interface Servers {
   azurite(): Promise<Azurite>;
   dynamodb(): Promise<Emulator>;
   postgres(): Promise<PostgresServer>;
-  /** The URL of a Redis. */
-  redis(): Promise<string>;
+  redis(): Promise<RedisServer>;
   stop(): Promise<void>;
 }
 
@@ -32,7 +32,7 @@ export function lazyServers(): Servers {
     azurite: once(() => startAzurite()),
     dynamodb: once(() => startDynamoDbLocal()),
     postgres: once(() => startPostgres()),
-    redis: () => Promise.reject(new Error('not yet')),
+    redis: once(() => startRedis()),
     async stop() {
       await Promise.allSettled(running.map(async (server) => (await server).stop()));
     },

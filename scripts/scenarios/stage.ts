@@ -80,7 +80,7 @@ async function placeOn(servers: Servers, kind: Kind, folder: string): Promise<Pl
     case 'postgres':
       return { kind, url: (await (await servers.postgres()).database()).url };
     case 'redis':
-      return { kind, url: await servers.redis(), prefix: `${fresh()}:` };
+      return { kind, url: (await servers.redis()).url, prefix: `${fresh()}:` };
     case 'sqlite':
       return { kind, path: join(folder, 'rerunsafe.db') };
     case 'file':

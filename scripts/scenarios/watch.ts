@@ -22,7 +22,7 @@ export async function until<T>(
   name: string,
   input: unknown,
   refusals: readonly string[],
-  limitMs = 20_000,
+  limitMs = 60_000,
 ): Promise<T | string> {
   for (const endsAtMs = performance.now() + limitMs; ; ) {
     const answer = await seen<T>(worker, name, input);
@@ -34,7 +34,7 @@ export async function until<T>(
 export const different = (values: readonly string[]): number => new Set(values).size;
 
 /** Waits until a worker has said a line so often. */
-export async function logged(worker: WorkerProcess, line: string, times = 1, limitMs = 20_000): Promise<void> {
+export async function logged(worker: WorkerProcess, line: string, times = 1, limitMs = 60_000): Promise<void> {
   for (const endsAtMs = performance.now() + limitMs; worker.logs.filter((said) => said === line).length < times; await pause(10)) {
     if (performance.now() > endsAtMs) throw new Error(`a worker did not say "${line}" ${times} times; it said: ${worker.logs.join(', ')}`);
   }
