@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { forgetRun, PermanentError, runOnce, tryRunOnce } from '../../src/index.ts';
-import { postgresStore, runInTransaction, type TakeOnceOptions, takeOnce, tryRunInTransaction } from '../../src/stores/postgres/index.ts';
+import { fenced, postgresStore, runInTransaction, type TakeOnceOptions, takeOnce, tryRunInTransaction } from '../../src/stores/postgres/index.ts';
 import { gate, takeOrder, useStage } from './postgres-stage.ts';
 
 const stage = useStage();
@@ -41,6 +41,19 @@ describe('runInTransaction: what runOnce has left under the same key', () => {
       }
     });
   }
+
+  it('I4 the fence of the run holds inside of its transaction, for a first run and for a takeover', async () => {
+    for (const how of [undefined, 'lapsed'] as const) {
+      const call = fresh();
+      if (how !== undefined) await leave(call.key, how);
+      await runInTransaction(call, async (tx, run) => {
+        if (run.fence === undefined) throw new Error('no fence');
+        await fenced(tx, run.fence);
+        const stale = { ...run.fence, token: run.fence.token - 1 };
+        await expect(fenced(tx, stale)).rejects.toThrow(code('STALE_TOKEN'));
+      });
+    }
+  });
 
   it('I6 a run of runOnce whose lease lasts is in flight, and is not waited for', async () => {
     const call = fresh();
