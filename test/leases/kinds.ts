@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startAzurite } from '../support/azurite.ts';
 import { javaAvailable, startDynamoDbLocal } from '../support/dynamodb.ts';
+import { postgresAvailable, startPostgres } from '../support/postgres.ts';
 import type { Place } from './places.ts';
 
 export interface Started {
@@ -35,10 +36,24 @@ export const KINDS: Readonly<Record<string, Start>> = {
     const { connectionString, stop } = await startAzurite({ services: ['blob'], ...(folder === undefined ? {} : { folder }) });
     return { place: { kind: 'azure-blob', connectionString, containerName: 'leases' }, stop };
   },
+  ...((await postgresAvailable()) ? { PostgreSQL: startPostgresql } : {}),
   ...((await javaAvailable()) ? { 'DynamoDB Local': startDynamodb } : {}),
 };
 
 async function startDynamodb(folder?: string): Promise<Started> {
   const { endpoint, stop } = await startDynamoDbLocal(folder === undefined ? {} : { folder });
   return { place: { kind: 'dynamodb', endpoint, tableName: 'leases' }, stop };
+}
+
+const kept = new Map<string, Awaited<ReturnType<typeof startPostgres>>>();
+
+/** What is kept in a folder is the server itself: it is stopped and started again, and found by the next start. */
+async function startPostgresql(folder?: string): Promise<Started> {
+  const found = folder === undefined ? undefined : kept.get(folder);
+  const server = found ?? (await startPostgres({ own: true }));
+  const restart = async (name: string): Promise<void> => {
+    kept.set(name, server);
+    await server.restart();
+  };
+  return { place: { kind: 'postgres', url: server.url }, stop: folder === undefined || found !== undefined ? server.stop : () => restart(folder) };
 }
