@@ -12,6 +12,7 @@ describe.runIf(await javaAvailable())('a relay that is killed', () => {
     keys: LONG ? 20 : 12,
     messages: LONG ? 15 : 8,
     kills: LONG ? 10 : 3,
+    stops: LONG ? 2 : 1,
     async start() {
       const emulator = await startDynamoDbLocal();
       const client = emulator.client();
@@ -38,7 +39,7 @@ describe.runIf(await javaAvailable())('a relay that is killed', () => {
       return {
         task: { kind: 'dynamodb', endpoint: emulator.endpoint },
         async write(keys, n) {
-          await runOnce({ store, operation: 'orders/take', key: n }, async (run) => {
+          await runOnce({ store, operation: 'orders/take', key: [n, keys[0] ?? ''] }, async (run) => {
             for (const key of keys) run.outbox.add({ topic: 'test/numbered', key, payload: { n } });
             await commitWith(run as never, null, []);
           });

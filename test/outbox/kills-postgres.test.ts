@@ -13,6 +13,7 @@ describe.runIf(await postgresAvailable())('a relay that is killed', () => {
     keys: LONG ? 100 : 50,
     messages: LONG ? 50 : 10,
     kills: LONG ? 50 : 8,
+    stops: LONG ? 10 : 2,
     async start() {
       const server = await startPostgres();
       const database = await server.database();

@@ -11,7 +11,11 @@ import { expect, it } from 'vitest';
 import type { RelayTask } from './relay-task.ts';
 
 const SCRIPT = fileURLToPath(new URL('relay-worker.ts', import.meta.url));
-const LIMIT_MS = 150_000;
+/** Idle, it takes a tenth of that. */
+const LIMIT_MS = 240_000;
+/** A strike comes after so many deliveries at most, or so long. */
+const MOST_DELIVERIES = 80;
+const MOST_WAIT_MS = 500;
 export const LONG = process.env.RERUNSAFE_LONG === '1';
 
 export interface Effect {
@@ -26,6 +30,8 @@ export interface Ordeal {
   /** Of each key. */
   readonly messages: number;
   readonly kills: number;
+  /** Stopped past the lease, and let go when another is at work. */
+  readonly stops: number;
   start(): Promise<{
     readonly task: RelayTask;
     /** One message of each of these keys, in as many transactions as it likes. */
@@ -43,7 +49,9 @@ export interface Ordeal {
 class Relays {
   readonly #task: RelayTask;
   readonly #running = new Set<ChildProcess>();
+  readonly #stopped = new Set<ChildProcess>();
   #atWork: ChildProcess | undefined;
+  #deliveries = 0;
   #tell = (): void => {};
   readonly complaints: string[] = [];
 
@@ -56,26 +64,54 @@ class Relays {
     this.#running.add(child);
     child.stdin.on('error', () => {});
     child.stderr.on('data', (chunk: Buffer) => this.complaints.push(chunk.toString()));
-    child.stdout.on('data', () => {
+    child.stdout.on('data', (chunk: Buffer) => {
+      // What it had said before it was struck.
+      if (this.#stopped.has(child) || !this.#running.has(child)) return;
+      if (this.#atWork !== child) this.#deliveries = 0;
       this.#atWork = child;
+      this.#deliveries += chunk.length;
+      for (const other of this.#stopped) {
+        if (other === child) continue;
+        this.#stopped.delete(other);
+        other.kill('SIGCONT');
+      }
       this.#tell();
     });
     child.once('exit', () => this.#running.delete(child));
   }
 
-  /** Waits until one is at work, kills it a moment later, whatever it is doing then, and starts another. */
-  async strike(): Promise<void> {
-    while (this.#atWork === undefined || !this.#running.has(this.#atWork)) {
-      if (this.#running.size === 0) throw new Error(`all relays have ended: ${this.complaints.join('')}`);
-      await new Promise<void>((resolve) => {
-        this.#tell = resolve;
-      });
-    }
-    await pause(Math.random() * 100);
-    const victim = this.#atWork;
-    this.#atWork = undefined;
+  /** Kills one that is at work, whatever it is doing then, and starts another. */
+  async kill(): Promise<void> {
+    const victim = await this.#victim();
+    this.#running.delete(victim);
     await end(victim);
     this.start();
+  }
+
+  async stopOne(): Promise<void> {
+    const victim = await this.#victim();
+    victim.kill('SIGSTOP');
+    this.#stopped.add(victim);
+  }
+
+  async #victim(): Promise<ChildProcess> {
+    while (this.#atWork === undefined || !this.#running.has(this.#atWork)) {
+      if (this.#running.size === 0) throw new Error(`all relays have ended: ${this.complaints.join('')}`);
+      await this.#heard();
+    }
+    const late = performance.now() + MOST_WAIT_MS;
+    const enough = Math.random() * MOST_DELIVERIES;
+    while (this.#deliveries < enough && performance.now() < late) await Promise.race([this.#heard(), pause(late - performance.now())]);
+    await pause(Math.random() * 5);
+    const victim = this.#atWork;
+    this.#atWork = undefined;
+    return victim;
+  }
+
+  #heard(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#tell = resolve;
+    });
   }
 
   async stop(): Promise<void> {
@@ -90,10 +126,10 @@ async function end(child: ChildProcess): Promise<void> {
   await exited;
 }
 
-export function killsSuite({ name, keys, messages, kills, start }: Ordeal): void {
+export function killsSuite({ name, keys, messages, kills, stops, start }: Ordeal): void {
   const all = keys * messages;
   it(
-    `I1 I3 each of ${all} messages over ${keys} keys of ${name} takes effect once, in order, with the relay killed ${kills} times`,
+    `I1 I3 each of ${all} messages over ${keys} keys of ${name} takes effect once, in order, with the relay killed ${kills} times and stopped ${stops} times`,
     async () => {
       const { task, write, applied, deliveries, effects, left, stop } = await start();
       const relays = new Relays(task);
@@ -102,23 +138,36 @@ export function killsSuite({ name, keys, messages, kills, start }: Ordeal): void
       try {
         relays.start();
         relays.start();
-        // A part of them after each kill, so that there is something to do at the next one.
-        const striking = { done: 0 };
-        for (let n = 0; n < messages; n++) {
-          await write(names, n);
-          for (; striking.done < ((n + 1) * kills) / messages; striking.done++) await relays.strike();
+        // Some of them before each strike, so that there is always something to do.
+        const halves = [names.slice(0, keys / 2), names.slice(keys / 2)];
+        const steps = Array.from({ length: messages }, (_, n) => halves.map((half) => ({ half, n }))).flat();
+        const strikes = kills + stops;
+        let killed = 0;
+        let stopped = 0;
+        for (const [at, { half, n }] of steps.entries()) {
+          await write(half, n);
+          if (killed + stopped >= Math.floor(((at + 1) * strikes) / steps.length)) continue;
+          if ((stopped + 1) * strikes <= (killed + stopped + 1) * stops) {
+            await relays.stopOne();
+            stopped += 1;
+          } else {
+            await relays.kill();
+            killed += 1;
+          }
         }
-        while ((await applied()) < all || (await left()) > 0) await pause(50);
+        // One that was stopped last goes on when another finds something to do.
+        await write(['the last'], 0);
+        while ((await applied()) <= all || (await left()) > 0) await pause(50);
         const found = await effects();
-        const repeated = (await deliveries()) - all;
+        const repeated = (await deliveries()) - all - 1;
         console.info(
-          `outbox in ${name}: ${all} messages, ${striking.done} kills, ${repeated} delivered again, ${((performance.now() - startedAtMs) / 1_000).toFixed(0)} s`,
+          `outbox in ${name}: ${all} messages, ${killed} kills, ${stopped} stops, ${repeated} delivered again, ${((performance.now() - startedAtMs) / 1_000).toFixed(0)} s`,
         );
-        expect(striking.done).toBe(kills);
+        expect([killed, stopped]).toEqual([kills, stops]);
         // Without a second delivery the receiver's inbox would have shown nothing.
         if (LONG) expect(repeated).toBeGreaterThan(0);
-        expect(found).toHaveLength(all);
-        expect(new Set(found.map(({ message }) => message)).size).toBe(all);
+        expect(found).toHaveLength(all + 1);
+        expect(new Set(found.map(({ message }) => message)).size).toBe(all + 1);
         const inOrder = Array.from({ length: messages }, (_, n) => n);
         for (const key of names) expect(found.filter((effect) => effect.key === key).map(({ n }) => n)).toEqual(inOrder);
       } finally {
