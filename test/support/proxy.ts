@@ -8,7 +8,7 @@ import type { AddressInfo, Socket } from 'node:net';
 
 import { armory, type FaultProxy, type LoggedRequest, type ProxiedRequest } from './faults.ts';
 
-export type { Fault, FaultAction, FaultProxy, LoggedRequest, ProxiedRequest } from './faults.ts';
+export type { FaultAction, FaultProxy, LoggedRequest, ProxiedRequest } from './faults.ts';
 
 interface Answer {
   readonly status: number;
