@@ -41,7 +41,7 @@ describe.runIf(await javaAvailable())('a relay that is killed', () => {
         async write(keys, n) {
           await runOnce({ store, operation: 'orders/take', key: [n, keys[0] ?? ''] }, async (run) => {
             for (const key of keys) run.outbox.add({ topic: 'test/numbered', key, payload: { n } });
-            await commitWith(run as never, null, []);
+            await commitWith(run, null, []);
           });
         },
         applied: async () => (await effects()).length,

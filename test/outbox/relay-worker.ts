@@ -44,7 +44,7 @@ function onDynamodb(endpoint: string): Pick<RelayOptions, 'outbox' | 'leases' | 
         UpdateExpression: 'SET applied = list_append(if_not_exists(applied, :none), :one)',
         ExpressionAttributeValues: { ':none': { L: [] }, ':one': { L: [{ S: `${(payload as Numbered).n} ${id}` }] } },
       };
-      return commitWith(run as never, true, [{ Update: update }]);
+      return commitWith(run, true, [{ Update: update }]);
     });
   };
   return { outbox: dynamodbOutbox({ client, tableName: TABLES.outbox }), leases: storeLeases(store), deliver: apply };
