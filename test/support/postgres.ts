@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { type ChildProcess, execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { chown, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { createRequire } from 'node:module';
@@ -14,6 +14,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { Client, Pool, type PoolConfig } from 'pg';
 import { freePort } from './free-port.ts';
+import { supervised, type User, unprivileged } from './supervised.ts';
 
 const run = promisify(execFile);
 
@@ -88,8 +89,6 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
     throw error;
   }
 }
-
-type User = { readonly uid: number; readonly gid: number } | undefined;
 
 async function ownServer(folder: string, data: string, flags: readonly string[], user: User): Promise<PostgresServer> {
   let child: ChildProcess | undefined;
@@ -199,23 +198,12 @@ function databasesOf(url: string) {
   };
 }
 
-// The shell waits on our end of a pipe. When that closes, the test run has ended or was killed: nothing that it started, and none of its files, may stay.
-const SUPERVISE = `exec 3<&0; folder=$1; shift
-"$@" 3<&- & server=$!
-{ read -r _ <&3; trap '' TERM; kill -QUIT "$server"; while kill -0 "$server"; do sleep 0.1; done; rm -rf "$folder"; } 2>/dev/null & watch=$!
-wait "$server"; ended=$?; kill "$watch"; exit "$ended"`;
-
 async function listening(folder: string, data: string, flags: readonly string[], user: User): Promise<ChildProcess> {
-  const child = spawn('sh', ['-c', SUPERVISE, 'sh', folder, binary('postgres'), '-D', data, ...flags], {
-    ...user,
-    cwd: folder,
-    stdio: ['pipe', 'ignore', 'pipe'],
-  });
+  const child = supervised([binary('postgres'), '-D', data, ...flags], { folder, endedBy: 'QUIT', user });
   let printed = '';
   child.stderr?.on('data', (chunk: Buffer) => {
     printed = (printed + chunk.toString()).slice(-20_000);
   });
-  child.stdin?.on('error', () => {});
   const deadline = performance.now() + START_LIMIT_MS;
   while (performance.now() < deadline) {
     if (child.exitCode !== null) throw new Error(`PostgreSQL ended at once, with exit code ${child.exitCode}. It printed:\n${printed}`);
@@ -243,11 +231,4 @@ function binary(name: 'initdb' | 'postgres'): string {
   const found = binaries();
   if (found === undefined) throw new Error('there are no binaries of PostgreSQL for this machine');
   return join(found, name);
-}
-
-/** The server refuses to run as root. */
-async function unprivileged(): Promise<User> {
-  if (process.getuid?.() !== 0) return undefined;
-  const [uid, gid] = await Promise.all(['-u', '-g'].map(async (what) => Number((await run('id', [what, 'nobody'])).stdout)));
-  return { uid: Number(uid), gid: Number(gid) };
 }

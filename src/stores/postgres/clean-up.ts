@@ -8,6 +8,7 @@ import { isPurgeable, unlessTooNew } from '../../core/purge.ts';
 import type { RecordId } from '../../core/record.ts';
 import type { Connection, Row } from './connection.ts';
 import { idOf, lightColumns, NOW_MS } from './table.ts';
+import { escaped } from './text.ts';
 
 const PAGE_ROWS = 500;
 /** Of bodies that are held at a time. */
@@ -35,7 +36,7 @@ async function* pages({ connection, name }: Table, operation: string | undefined
 SELECT seen.*, p.* FROM seen LEFT JOIN page AS p ON ${where} ORDER BY p.id`;
   let after = '';
   for (;;) {
-    const from = [after, PAGE_ROWS, ...values, ...(operation === undefined ? [] : [operation])];
+    const from = [after, PAGE_ROWS, ...values, ...(operation === undefined ? [] : [escaped(operation)])];
     const { rows } = await connection.call(undefined, (ask) => ask({ what: 'list', text, values: from, writes: false }));
     yield rows.filter(({ id }) => id !== null);
     const [first] = rows;

@@ -17,6 +17,7 @@ import type { PoolLike, Queryable } from './query.ts';
 import { serverTime } from './server-time.ts';
 import { givenClient, givenPool, ownPool, type Source } from './source.ts';
 import { bytesOf, sqlFor, toRecord, toValues } from './table.ts';
+import { escaped } from './text.ts';
 import { MOST_MS } from './transaction.ts';
 
 export interface PostgresStoreOptions {
@@ -135,7 +136,7 @@ export function postgresStore(options: PostgresStoreOptions = {}): Required<Reco
   ): Promise<WriteResult> => {
     const values = toValues(record);
     if (bytesOf(values) > maxRecordBytes) return { ok: false, reason: 'too-large' };
-    const all = version === undefined ? values : [version, ...values];
+    const all = version === undefined ? values : [escaped(version), ...values];
     const answer = await conditional(what, sql[what], id, all, call, version);
     return isConflict(answer) ? answer : { ok: true, version: record.revision, token: Number(answer.written_token) };
   };
@@ -148,7 +149,7 @@ export function postgresStore(options: PostgresStoreOptions = {}): Required<Reco
     create: (id, record, call) => write('create', id, record, call),
     replace: (id, record, version, call) => write('replace', id, record, call, version),
     async delete(id, version, call): Promise<Written | Conflict> {
-      const answer = await conditional('delete', sql.remove, id, [version], call, version);
+      const answer = await conditional('delete', sql.remove, id, [escaped(version)], call, version);
       return isConflict(answer) ? answer : { ok: true, version };
     },
     list: (query) => scan(table, query),
