@@ -15,7 +15,7 @@ export interface Source {
 
 export const givenPool = (pool: PoolLike): Source => ({ take: () => pool.connect(), close: async () => {} });
 
-/** `pg` from 8.17 on tells in which state a connection is. */
+/** Newer versions of `pg` 8 tell in which state a connection is. */
 interface KnowsItsTransaction {
   getTransactionStatus?(): string | null;
 }
