@@ -24,7 +24,8 @@ export interface CommitOptions {
  * A value that is too large or cannot be stored is left out, and the rest is committed: later callers get `RESULT_NOT_STORED`.
  *
  * @throws RerunSafeError `LEASE_LOST`: somebody else has taken the run over; `STORE_UNAVAILABLE`, `STORE_MISCONFIGURED`, `INVALID_OPTIONS`: nothing was
- * written; `WRITE_UNKNOWN`: it may have taken effect, and the run ends so. What your script failed with is the client's own error, and the run goes on.
+ * written; `WRITE_UNKNOWN`: it may have taken effect, and the run ends so. What your script failed with, or returned as an error, is an
+ * `Error` with that text, and the run goes on.
  *
  * @example
  * await runOnce({ store, operation: 'stock/take', key: order.id, input: order }, async (run) => {

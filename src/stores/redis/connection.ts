@@ -84,13 +84,15 @@ export function connect(client: RedisClient, requestTimeoutMs: number): Connecti
           limit.done();
         }
       };
-      const senders = await limited(() => wire.masters());
+      const senders = await limited((signal) => wire.masters(signal));
       return senders.map((send) => (command) => limited((signal) => send(command, signal)));
     },
   };
 }
 
 async function runOnce(wire: Wire, time: ServerTime, { script, keys, args = [], writes }: Request, limit: TimeLimit): Promise<Answer> {
+  // Not counted as time that the command took: it would blur what the answer tells of the server's clock.
+  await limit.race(wire.ready(limit.signal));
   const deadline = writes ? [String(time.latestMs(limit.endsAtMs))] : [];
   const rest = [String(keys.length), ...keys, ...deadline, ...args];
   const send = async (command: Command): Promise<Answer> => {

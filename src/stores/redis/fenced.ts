@@ -10,7 +10,7 @@ import { isClient, type RedisClient } from './client.ts';
 import { connect, DEFAULT_REQUEST_TIMEOUT_MS } from './connection.ts';
 import { fenced } from './scripts.ts';
 import { DEFAULT_PREFIX, isPrefix, isRequestTimeout } from './store.ts';
-import { type RedisWork, takeWork } from './work.ts';
+import { type RedisWork, takeWork, unlessRefused } from './work.ts';
 
 export interface FencedScriptOptions {
   /** Of the store that the lease or record is kept in. Default `rerunsafe:`. In a cluster it needs the hash tag of your keys. */
@@ -28,7 +28,8 @@ export interface FencedScriptOptions {
  * As strong as the server: a lease that was lost in a failover can be taken by somebody else whom this server does not know.
  *
  * @throws RerunSafeError `STALE_TOKEN` with `facts.token` and `facts.storedToken`, and nothing was run; `STORE_UNAVAILABLE`, `STORE_MISCONFIGURED` (also
- * where nothing is kept under the fence's name); `WRITE_UNKNOWN`: it may have been run; `INVALID_OPTIONS`. What your script failed with is the client's own error.
+ * where nothing is kept under the fence's name); `WRITE_UNKNOWN`: it may have been run; `INVALID_OPTIONS`. What your script failed with, or returned as an
+ * error, is an `Error` with that text.
  *
  * @example
  * await withLease(leases, 'nightly', {}, (lease) =>
@@ -41,7 +42,7 @@ export async function fencedScript(client: RedisClient, fence: Fence, work: Redi
   const { script, keys, args } = takeWork('fencedScript', work);
   checkOptions('fencedScript', options, { prefix: isPrefix, requestTimeoutMs: isRequestTimeout, signal: isSignal });
   const { prefix = DEFAULT_PREFIX, requestTimeoutMs = DEFAULT_REQUEST_TIMEOUT_MS, signal } = options;
-  const { status, rest } = await connect(client, requestTimeoutMs).run(
+  const answer = await connect(client, requestTimeoutMs).run(
     {
       script: fenced(script),
       keys: [`${prefix}${rowIdOf(fence.id)}`, ...keys],
@@ -51,6 +52,8 @@ export async function fencedScript(client: RedisClient, fence: Fence, work: Redi
     },
     signal && { signal },
   );
+  const { status, rest } = answer;
+  unlessRefused(answer);
   if (status === 'stale') mustHold(fence, holderIn(rest[0] as unknown[]), `Redis, under the prefix ${prefix}`);
   return rest[0] ?? null;
 }

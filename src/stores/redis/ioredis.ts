@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { needsPerson } from './map-error.ts';
 import { type Command, messageOf, Resent, Unsent, type Wire } from './wire.ts';
 
 /** What `new Redis()` and `new Redis.Cluster()` make. */
@@ -13,14 +14,13 @@ export interface IoredisClient {
 
 interface Client {
   readonly status: string;
-  readonly isCluster?: boolean;
   readonly options?: { readonly keyPrefix?: unknown };
   call(name: string, args: readonly string[]): Promise<unknown>;
   connect(): Promise<unknown>;
-  nodes?(role: 'master'): readonly Client[];
-  on(event: string, listener: () => void): unknown;
-  once(event: string, listener: () => void): unknown;
-  removeListener(event: string, listener: () => void): unknown;
+  /** Of a cluster. */
+  nodes?(role: 'master' | 'all'): readonly Client[];
+  on(event: string, listener: (what?: unknown) => void): unknown;
+  removeListener(event: string, listener: (what?: unknown) => void): unknown;
 }
 
 export const isIoredis = (value: unknown): value is IoredisClient =>
@@ -31,15 +31,15 @@ export const isIoredis = (value: unknown): value is IoredisClient =>
 
 export function ioredisWire(given: IoredisClient): Wire {
   const client = given as unknown as Client;
-  const keyPrefix = String(client.options?.keyPrefix ?? '');
-  if (client.isCluster !== true)
-    return { keyPrefix, send: (command, _, signal) => send(client, command, signal), masters: async () => [sender(client)] };
+  const ready = (signal: AbortSignal): Promise<void> => connected(client, signal);
   return {
-    keyPrefix,
+    keyPrefix: String(client.options?.keyPrefix ?? ''),
+    ready,
     send: (command, _, signal) => send(client, command, signal),
-    async masters() {
-      await connected(client);
-      return (client.nodes?.('master') ?? []).map(sender);
+    async masters(signal) {
+      if (client.nodes === undefined) return [sender(client)];
+      await ready(signal);
+      return client.nodes('master').map(sender);
     },
   };
 }
@@ -54,7 +54,7 @@ const UNSENT = /enableOfflineQueue options is false|Connection in subscriber mod
 
 async function send(client: Client, command: Command, signal: AbortSignal): Promise<unknown> {
   // A command that waits in the client cannot be taken back, and would be carried out whenever the server is there again.
-  if (client.status !== 'ready') await unlessAborted(connected(client), signal);
+  await connected(client, signal);
   const [name = '', ...args] = command;
   const closed = closings(client);
   const before = closed.count;
@@ -63,55 +63,78 @@ async function send(client: Client, command: Command, signal: AbortSignal): Prom
     return await client.call(name.toLowerCase(), args);
   } catch (error) {
     if (UNSENT.test(messageOf(error))) throw new Unsent(error);
-    throw client.isCluster === true || closed.count !== before ? new Resent(error) : error;
+    throw closed.count !== before ? new Resent(error) : error;
   }
 }
 
+/** How often a connection was lost: that is when what got no answer is sent again. */
 const counted = new WeakMap<Client, { count: number }>();
 
 function closings(client: Client): { readonly count: number } {
   const known = counted.get(client);
   if (known !== undefined) return known;
   const closed = { count: 0 };
-  client.on('close', () => {
-    closed.count += 1;
-  });
+  const count = (connection: Client): unknown =>
+    connection.on('close', () => {
+      closed.count += 1;
+    });
+  if (client.nodes === undefined) count(client);
+  else {
+    client.nodes('all').forEach(count);
+    client.on('+node', (node) => count(node as Client));
+  }
   counted.set(client, closed);
   return closed;
 }
 
-const connecting = new WeakMap<Client, Promise<void>>();
+const connecting = new WeakMap<Client, Connecting>();
 
-/** One pair of listeners for all who wait. Rejects when the client is closed for good. */
-function connected(client: Client): Promise<void> {
-  if (client.status === 'ready') return Promise.resolve();
-  const waiting = connecting.get(client);
-  if (waiting !== undefined) return waiting;
-  const ready = new Promise<void>((resolve, reject) => {
-    const over = (): void => {
-      client.removeListener('ready', over);
-      client.removeListener('end', over);
-      connecting.delete(client);
-      if (client.status === 'ready') resolve();
-      else reject(new Unsent(new Error(`The client is closed (its status is "${client.status}").`)));
-    };
-    client.once('ready', over);
-    client.once('end', over);
-    if (client.status === 'end') over();
-    // Made to connect at its first command.
-    if (client.status === 'wait') client.connect().catch(() => {});
-  });
-  ready.catch(() => {});
-  // Closed for good at once.
-  if (client.status !== 'end') connecting.set(client, ready);
-  return ready;
+interface Connecting {
+  readonly ready: Promise<void>;
+  /** What the client has met meanwhile: to those who wait it says more than that their time is over. */
+  readonly met: { error?: unknown };
 }
 
-function unlessAborted(waiting: Promise<void>, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const abort = (): void => reject(new Unsent(signal.reason));
+/** One set of listeners for all who wait. Rejects when the client is closed for good, or refused in a way that does not pass. */
+function connection(client: Client): Connecting {
+  const waiting = connecting.get(client);
+  if (waiting !== undefined) return waiting;
+  const met: { error?: unknown } = {};
+  const ready = new Promise<void>((resolve, reject) => {
+    const over = (settle: () => void): void => {
+      for (const [event, listener] of listeners) client.removeListener(event, listener);
+      connecting.delete(client);
+      settle();
+    };
+    const onReady = (): void => over(resolve);
+    const onEnd = (): void => over(() => reject(new Unsent(met.error ?? new Error('The client is closed.'))));
+    const onError = (error: unknown): void => {
+      met.error = error;
+      if (needsPerson(error)) over(() => reject(error));
+    };
+    const listeners: readonly (readonly [string, (error?: unknown) => void])[] = [
+      ['ready', onReady],
+      ['end', onEnd],
+      ['error', onError],
+    ];
+    for (const [event, listener] of listeners) client.on(event, listener);
+  });
+  ready.catch(() => {});
+  const made = { ready, met };
+  connecting.set(client, made);
+  return made;
+}
+
+async function connected(client: Client, signal: AbortSignal): Promise<void> {
+  if (client.status === 'ready') return;
+  if (client.status === 'end') throw new Unsent(new Error('The client is closed.'));
+  const { ready, met } = connection(client);
+  // Made to connect at its first command.
+  if (client.status === 'wait') client.connect().catch(() => {});
+  await new Promise<void>((resolve, reject) => {
+    const abort = (): void => reject(new Unsent(met.error ?? signal.reason));
     if (signal.aborted) abort();
     signal.addEventListener('abort', abort, { once: true });
-    waiting.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
+    ready.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
   });
 }

@@ -33,8 +33,12 @@ export function replyCodeOf(error: unknown): string | undefined {
   const { code, syscall } = (error ?? {}) as { code?: unknown; syscall?: unknown };
   if (syscall !== undefined || (typeof code === 'string' && /^E[A-Z]+$/.test(code))) return undefined;
   const message = messageOf(error);
-  return /^ERR Error running script.*?: -?([A-Z]{3,}) /.exec(message)?.[1] ?? /^([A-Z]{3,})(?: |$)/.exec(message)?.[1];
+  if (/^ERR The user executing the script can't/.test(message)) return 'NOPERM';
+  return /^ERR Error running script.*?: -?([A-Z]{3,}) /.exec(message)?.[1] ?? /^([A-Z][A-Z0-9_]{2,})(?: |$)/.exec(message)?.[1];
 }
+
+/** Credentials. */
+export const needsPerson = (error: unknown): boolean => /^(NOAUTH|WRONGPASS|NOPERM)$/.test(replyCodeOf(error) ?? '');
 
 export const isNoScript = (error: unknown): boolean => replyCodeOf(error instanceof Resent ? error.cause : error) === 'NOSCRIPT';
 

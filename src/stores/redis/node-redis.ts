@@ -35,6 +35,7 @@ export function nodeRedisWire(client: NodeRedisClient): Wire {
     const cluster = unknown;
     return {
       keyPrefix: '',
+      ready,
       send: (command, key, signal) => sent(() => cluster.sendCommand(key, false, command, optionsOf(signal))),
       async masters() {
         const nodes = await sent(() => Promise.all(cluster.masters.map((node) => cluster.nodeClient(node))));
@@ -46,8 +47,11 @@ export function nodeRedisWire(client: NodeRedisClient): Wire {
     sent(() =>
       isSentinel(unknown) ? unknown.sendCommand(false, command, optionsOf(signal)) : (unknown as Plain).sendCommand(command, optionsOf(signal)),
     );
-  return { keyPrefix: '', send: (command, _, signal) => send(command, signal), masters: async () => [send] };
+  return { keyPrefix: '', ready, send: (command, _, signal) => send(command, signal), masters: async () => [send] };
 }
+
+/** It takes back what waits for a connection. */
+const ready = async (): Promise<void> => {};
 
 /** Whatever the caller's client makes of replies for its own commands, ours want text. */
 const optionsOf = (abortSignal: AbortSignal): Options => ({ abortSignal, typeMapping: {} });

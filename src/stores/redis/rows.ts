@@ -8,7 +8,7 @@ import type { RecordId, RecordToWrite, StoredRecord, Version } from '../../core/
 import type { Answer, Connection } from './connection.ts';
 import { bytesOf, endsAfterMs, fromFields, fromLight, toFields } from './record-hash.ts';
 import { DELETE, READ, READ_LIGHT, WRITE, writeWith } from './scripts.ts';
-import type { ScriptWork } from './work.ts';
+import { type ScriptWork, unlessRefused } from './work.ts';
 
 export interface Rows {
   find(id: RecordId, call?: CallOptions): Promise<Stored | undefined>;
@@ -55,6 +55,7 @@ export function rowsOf({ connection, prefix, uncertaintyMs, maxRecordBytes }: Pl
         },
         call,
       );
+      unlessRefused(answer);
       return answer.status === 'ok' ? { ok: true, version: record.revision, token: Number(answer.rest[0]) } : refused(answer);
     },
     async remove(id, version, call) {

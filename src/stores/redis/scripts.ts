@@ -47,7 +47,7 @@ return {'ok', nowMs}`);
  * Writes a record. KEYS: the row, and the work's own. ARGV: deadline, the revision that must stand ('' = only when absent), ms until it ends by itself
  * ('' = never), token, how many fields follow (names and values), the fields, and the work's own arguments.
  *
- * → ok, the token as written; conflict, the fields of what stands there
+ * → ok, the token as written; conflict, the fields of what stands there; refused, the error that the work returned
  */
 const PUT = (between: string): string => `${NOW}
 local creating = ARGV[2] == ''
@@ -95,8 +95,8 @@ local function after(list, skipped)
 end
 `;
 
-/** What the work answers with an error is the answer to the whole. */
-const UNLESS_REFUSED = `if type(result) == 'table' and result.err then return result end`;
+/** An error as the answer of the work: its text may be anything, and must not be taken for one of the server's. */
+const UNLESS_REFUSED = `if type(result) == 'table' and result.err then return {'refused', nowMs, result.err} end`;
 
 /** {@link WRITE}, after the caller's work was done. */
 export const writeWith = (source: string): Script =>
@@ -105,7 +105,7 @@ export const writeWith = (source: string): Script =>
 ${UNLESS_REFUSED}`)}`,
   );
 
-/** KEYS: the row, and the work's own. ARGV: deadline, owner, token, and the work's own. → ok, what it returned; stale, the owner and token that stand there */
+/** KEYS: the row, and the work's own. ARGV: deadline, owner, token, and the work's own. → ok, what it returned; refused, its error; stale, the owner and token that stand there */
 export const fenced = (source: string): Script =>
   script(`${workOf(source)}${NOW}
 local standing = redis.call('HMGET', row, 'owner', 'token')

@@ -7,13 +7,15 @@
 export type Command = readonly string[];
 
 export interface Wire {
+  /** Waits for a connection where `send` would; what it rejects with is as for `send`. */
+  ready(signal: AbortSignal): Promise<void>;
   /**
    * Sends a command to where `key` is kept. Rejects with {@link Unsent} where nothing has left, also after `signal` aborted: a command that it does not
    * take back then may still be carried out.
    */
   send(command: Command, key: string, signal: AbortSignal): Promise<unknown>;
   /** One sender for each server that has keys of its own. */
-  masters(): Promise<readonly ((command: Command, signal: AbortSignal) => Promise<unknown>)[]>;
+  masters(signal: AbortSignal): Promise<readonly ((command: Command, signal: AbortSignal) => Promise<unknown>)[]>;
   /** What the client puts before every key by itself; not before a pattern, and it does not take it off. */
   readonly keyPrefix: string;
 }

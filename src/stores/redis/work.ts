@@ -4,6 +4,7 @@
  * @module
  */
 import { checkOptions, type Rule } from '../../core/options.ts';
+import type { Answer } from './connection.ts';
 
 /** A script of yours, as for EVAL: `KEYS` and `ARGV` are yours alone, and what it returns comes back. */
 export interface RedisWork {
@@ -41,4 +42,9 @@ const RULES = {
 export function takeWork(what: string, work: RedisWork): ScriptWork {
   checkOptions(what, work, RULES, ['script']);
   return { script: work.script, keys: [...(work.keys ?? [])], args: (work.arguments ?? []).map(String) };
+}
+
+/** @throws the error that the work returned. */
+export function unlessRefused({ status, rest }: Answer): void {
+  if (status === 'refused') throw new Error(String(rest[0]));
 }
