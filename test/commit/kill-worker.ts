@@ -66,7 +66,7 @@ for (const key of keys) {
   const call = { store, operation: OPERATION, key };
   if (mode === 'in-transaction') await runInTransaction(call, insert(key));
   else {
-    await runOnce({ ...call, leaseMs: LEASE_MS, renew: 'none', onInFlight: { waitMs: 20_000 } }, async (run) => {
+    await runOnce({ ...call, leaseMs: LEASE_MS[place.kind], renew: 'none', onInFlight: { waitMs: 20_000 } }, async (run) => {
       await commit(run, key);
       say('committed');
       if (stays) await new Promise((resolve) => setTimeout(resolve, 60_000));

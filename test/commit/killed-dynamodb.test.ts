@@ -8,7 +8,7 @@ import { endAll, idOf, isFree, startWorker } from './kill-stage.ts';
 import { type KillPlace, OPERATION } from './kill-task.ts';
 import { dynamodbPlace } from './places.ts';
 
-const KILLS = process.env.RERUNSAFE_LONG === '1' ? 40 : 5;
+const KILLS = process.env.RERUNSAFE_LONG === '1' ? 40 : 4;
 
 describe.runIf(await javaAvailable())('a process that is killed while it commits to DynamoDB Local', () => {
   let place: Awaited<ReturnType<typeof dynamodbPlace>>;
@@ -55,7 +55,7 @@ describe.runIf(await javaAvailable())('a process that is killed while it commits
 
   it('I4 likewise, but after a takeover: it changes nothing', async () => {
     const row = `row-${randomUUID()}`;
-    const late = place.wire.proxy.inject({ match: place.wire.isTransaction, action: { delayMs: 4_000, at: 'request' } });
+    const late = place.wire.proxy.inject({ match: place.wire.isTransaction, action: { delayMs: 9_000, at: 'request' } });
     const worker = startWorker(reached, { mode: 'commit', keys: [row] });
     const logged = await late.fired;
     await worker.kill();

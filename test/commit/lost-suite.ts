@@ -90,7 +90,7 @@ export function lostAnswersSuite(name: string, start: () => Promise<CommitPlace 
           async (at) => {
             await place.commit(at, 'first', row);
           },
-          { leaseMs: 1_500 },
+          { leaseMs: 3_000 },
         ).catch((error: unknown) => error);
         await fired;
         const [stands, times] = [await state(), await place.times(row)];
@@ -114,13 +114,13 @@ export function lostAnswersSuite(name: string, start: () => Promise<CommitPlace 
       const late = proxy.inject({
         match: (request) => isTransaction(request) && String(request.body).includes(row),
         times: 10_000,
-        action: { delayMs: 5_000, at: 'request' },
+        action: { delayMs: 9_000, at: 'request' },
       });
       const first = run(
         async (at) => {
           await place.commit(at, 'the old owner', row);
         },
-        { leaseMs: 300 },
+        { leaseMs: 1_500 },
       );
       first.catch(() => {});
       await late.fired;

@@ -97,15 +97,17 @@ export function commitSuite(name: string, start: () => Promise<CommitPlace>, non
 
     it('I4 taken over meanwhile: LEASE_LOST, and nothing of the old owner is written', async () => {
       const { run, row, stands } = fresh();
-      const resume = gate();
+      const [started, resume] = [gate(), gate()];
       const first = run(
         async (at) => {
+          started.open();
           await resume.opened;
           await place.commit(at, 'the old owner', row);
         },
-        { leaseMs: 300, renew: 'none' },
+        { leaseMs: 1_500, renew: 'none' },
       );
       first.catch(() => {});
+      await started.opened;
       await until('the lease has run out', async () => {
         const standing = await stands();
         return standing !== undefined && isLapsed(standing.record, standing.ageMs, place.store.clock.uncertaintyMs);
@@ -113,7 +115,7 @@ export function commitSuite(name: string, start: () => Promise<CommitPlace>, non
       const second = await run(async (at) => {
         await place.commit(at, 'the successor', `${row}-2`);
       });
-      expect(second).toMatchObject({ value: 'the successor', attempt: 2 });
+      expect(second).toMatchObject({ value: 'the successor', replayed: false });
       const settled = await stands();
       resume.open();
       await expect(first).rejects.toMatchObject({ code: 'LEASE_LOST' });
@@ -123,15 +125,17 @@ export function commitSuite(name: string, start: () => Promise<CommitPlace>, non
 
     it('I4 a successor that is still at work loses nothing to the old owner either', async () => {
       const { run, row, stands } = fresh();
-      const resume = gate();
+      const [started, resume] = [gate(), gate()];
       const first = run(
         async (at) => {
+          started.open();
           await resume.opened;
           await place.commit(at, 'the old owner', row);
         },
-        { leaseMs: 300, renew: 'none' },
+        { leaseMs: 1_500, renew: 'none' },
       );
       first.catch(() => {});
+      await started.opened;
       await until('the lease has run out', async () => {
         const standing = await stands();
         return standing !== undefined && isLapsed(standing.record, standing.ageMs, place.store.clock.uncertaintyMs);
@@ -180,7 +184,7 @@ export function commitSuite(name: string, start: () => Promise<CommitPlace>, non
     });
 
     it('I7 steps and renewals have moved the record: the commit is written over what stands', async () => {
-      const { run, row, stands } = fresh({ leaseMs: 600 });
+      const { run, row, stands } = fresh({ leaseMs: 2_000 });
       const result = await run(async (at) => {
         await at.step('first', () => 1);
         const before = (await stands())?.version;
