@@ -26,7 +26,7 @@ export type RelayResult =
       readonly kind: 'done';
       /** `empty`: nothing is left that may be delivered now. */
       readonly ended: 'empty' | 'time-up' | 'cancelled';
-      /** How many wait for their next try, or behind one that does. Known where it ended with `empty`. */
+      /** How many wait for their next try, or behind one that does. Known where it ended with `empty` and they could be counted. */
       readonly left?: number;
     } & RelayCounts)
   /** Somebody else is at it. */
@@ -96,7 +96,9 @@ class Relay {
     await this.#marks.written();
     const stopped = this.#stopped();
     if (stopped !== undefined) return { kind: 'done', ended: stopped, ...this.#counts };
-    return { kind: 'done', ended: 'empty', ...this.#counts, left: await this.#call((call) => outbox.waiting(call)) };
+    // All is done by now: a count that fails must not make a failure of it.
+    const left = await this.#call((call) => outbox.waiting(call)).catch(() => undefined);
+    return { kind: 'done', ended: 'empty', ...this.#counts, ...(left === undefined ? {} : { left }) };
   }
 
   /** Until one of them, from beginning to end, has found nothing. */

@@ -30,6 +30,8 @@ interface Cursor {
   readonly held: ReadonlySet<string>;
 }
 
+/** In one call, which has a time limit: there may be any number that are not due. */
+const MOST_PAGES = 10;
 /** Behind every sort key there is. */
 const END = '~';
 
@@ -37,7 +39,7 @@ export async function takeFrom(session: Session, tableName: string, nowMs: numbe
   const cursor = (after as Cursor | undefined) ?? { ranges: round(), held: holdParked ? await parkedKeys(session, tableName) : new Set() };
   const messages: WaitingMessage[] = [];
   let { ranges } = cursor;
-  while (messages.length < limit) {
+  for (let pages = 0; messages.length < limit && pages < MOST_PAGES; pages++) {
     const [range, ...others] = ranges;
     if (range === undefined) break;
     const page = await session.read((sdk) => new sdk.QueryCommand({ ...query(tableName, range), Limit: limit }));
@@ -117,7 +119,7 @@ export async function* pages(read: Session['read'], input: QueryCommandInput): A
 }
 
 /** Messages, not items. */
-export async function countWaiting(session: Session, TableName: string): Promise<number> {
+export async function countWaiting(read: Session['read'], TableName: string): Promise<number> {
   let count = 0;
   for (let shard = 0; shard < SHARDS; shard++) {
     const input = {
@@ -126,7 +128,7 @@ export async function countWaiting(session: Session, TableName: string): Promise
       ProjectionExpression: '#count, #done',
       ExpressionAttributeNames: { '#count': 'count', '#done': 'done' },
     };
-    for await (const item of pages(session.read, input)) count += Number(item.count?.N) - Number(item.done?.N);
+    for await (const item of pages(read, input)) count += Number(item.count?.N) - Number(item.done?.N);
   }
   return count;
 }

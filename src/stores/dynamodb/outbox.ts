@@ -88,7 +88,7 @@ export function dynamodbOutbox(options: DynamodbOutboxOptions): OutboxPlace & { 
     },
     take: (request, given) => call(given, (session) => takeFrom(session, tableName, connection.clock.nowMs(), request)),
     settle: (relay, settlements, given) => shaped(() => settleIn({ connection, tableName, relay, signal: given?.signal }, settlements)),
-    waiting: (given) => call(given, (session) => countWaiting(session, tableName)),
+    waiting: (given) => countWaiting((command) => call(given, ({ read }) => read(command)), tableName),
     async *listParked() {
       for await (const item of pages(readAlone, parkedQuery(tableName))) yield parkedMessage(item);
     },
