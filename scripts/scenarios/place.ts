@@ -88,6 +88,19 @@ export async function storeAt(place: Place): Promise<RecordStore> {
   }
 }
 
+/** In a worker: with a connection, so that the first call of a scenario is not the one that also loads an SDK and connects. */
+export async function storeReady(place: Place): Promise<RecordStore> {
+  const store = await storeAt(place);
+  await storeLeases(store).read?.('nobody');
+  return store;
+}
+
+export async function leasesReady(place: Place): Promise<LeaseProvider> {
+  const leases = await leasesAt(place);
+  await leases.read?.('nobody');
+  return leases;
+}
+
 export async function leasesAt(place: Place): Promise<LeaseProvider> {
   if (place.kind === 'azure-blob') {
     const { blobLeases } = await import('../../src/leases/azure-blob/index.ts');

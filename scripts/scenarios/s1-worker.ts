@@ -9,12 +9,12 @@ import { join } from 'node:path';
 import { runOnce } from '../../src/index.ts';
 import { serve } from '../demo/calls.ts';
 import { charge, type Order } from './far-side.ts';
-import { placeGiven, storeAt } from './place.ts';
+import { placeGiven, storeReady } from './place.ts';
 
-const LEASE_MS = 1_000;
+const LEASE_MS = 5_000;
 const notes = join(process.env.FOLDER ?? '', 'notes');
 const place = placeGiven('dynamodb', 'azure-tables', 'postgres', 'redis');
-const store = place === null ? undefined : await storeAt(place);
+const store = place === null ? undefined : await storeReady(place);
 
 serve({
   /** As it is often written: looked up before, noted after. */

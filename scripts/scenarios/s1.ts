@@ -8,7 +8,7 @@ import type { Order } from './far-side.ts';
 import { BACKENDS, type Kind } from './place.ts';
 import { type Scenario, WITHOUT } from './scenario.ts';
 import type { Stage } from './stage.ts';
-import { different, seen, until } from './watch.ts';
+import { different, reaches, seen, until } from './watch.ts';
 
 const WORKER = 's1-worker.ts';
 const order = (orderId: string): Order => ({ orderId, amount: 4200 });
@@ -31,7 +31,7 @@ async function without(expect: Expect, stage: Stage): Promise<void> {
   const [victim, other] = await Promise.all([stage.process(WORKER), stage.process(WORKER)]);
   const held = provider.holdNext('charges');
   const lost = seen(victim, 'payAndNote', order('order-1'));
-  await held.arrived;
+  await reaches(lost, held.arrived);
   await victim.kill();
   held.release();
   expect('killed after the charge: its caller', await lost, 'no answer');
@@ -47,7 +47,7 @@ async function guarded(expect: Expect, stage: Stage, kind: Kind): Promise<void> 
 
   const slow = provider.holdNext('charges');
   const first = seen<string>(victim, 'pay', order('order-1'));
-  await slow.arrived;
+  await reaches(first, slow.arrived);
   expect('timed out while it is under way: the retry', await seen(other, 'pay', order('order-1')), 'IN_FLIGHT');
   slow.release();
   const receipt = await first;
@@ -56,7 +56,7 @@ async function guarded(expect: Expect, stage: Stage, kind: Kind): Promise<void> 
 
   const held = provider.holdNext('charges');
   const lost = seen(victim, 'pay', order('order-2'));
-  await held.arrived;
+  await reaches(lost, held.arrived);
   await victim.kill();
   held.release();
   expect('killed after the charge: its caller', await lost, 'no answer');

@@ -6,10 +6,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { runOnce, storeLeases, withLease } from '../../src/index.ts';
 import { serve } from '../demo/calls.ts';
-import { placeGiven, storeAt } from './place.ts';
+import { placeGiven, storeReady } from './place.ts';
 
 const place = placeGiven('azure-tables', 'dynamodb', 'postgres');
-const store = place === null ? undefined : await storeAt(place);
+const store = place === null ? undefined : await storeReady(place);
 
 async function work(fails = false): Promise<string> {
   log('ran');

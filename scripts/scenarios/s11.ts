@@ -44,7 +44,7 @@ async function guarded(expect: Expect, stage: Stage, kind: Kind): Promise<void> 
 
   const kinds: string[] = [];
   for (const slot of SLOTS) kinds.push(...(await Promise.all(regions.map((region) => run(region, slot)))));
-  expect('three regions at the same moment, five slots: runs', ranIn(regions), 5);
+  expect('three regions at the same moment, 5 slots: runs', ranIn(regions), 5);
   expect('told that it was done', kinds.filter((kind) => kind === 'done').length, 5);
   expect('others: held, or the slot is done', kinds.filter((kind) => kind === 'held' || kind === 'slot-done').length, 10);
   expect('a region that comes later for the last of them', await run(south, 5), 'slot-done');
@@ -54,6 +54,6 @@ async function guarded(expect: Expect, stage: Stage, kind: Kind): Promise<void> 
   expect('runs in all, one of them failed', ranIn(regions), 7);
 
   const reports = await Promise.all(regions.map((region) => region.call<string>('report', { slot: 7 * HOUR_MS })));
-  expect('where all need the result (runOnce): different results', different(reports), 1);
+  expect('where all need the result, runOnce: different ones', different(reports), 1);
   expect('runs in all', ranIn(regions), 8);
 }

@@ -8,7 +8,7 @@ import type { Expect } from '../support/report.ts';
 import { poolAt } from './place.ts';
 import { type Scenario, WITHOUT } from './scenario.ts';
 import type { Stage } from './stage.ts';
-import { logged, seen, until } from './watch.ts';
+import { logged, reaches, seen, until } from './watch.ts';
 
 const WORKER = 's2-worker.ts';
 const ROWS = 1_000;
@@ -56,7 +56,7 @@ async function guarded(expect: Expect, stage: Stage, mode: 'on conflict' | 'merg
     (await pool.query<{ state: string }>("SELECT state FROM rerunsafe WHERE operation = 'load/sales' ORDER BY 1")).rows.map(({ state }) => state);
 
   const lost = seen(victim, 'load', { night: '2026-03-01', mode, waits: true });
-  await logged(victim, 'loaded');
+  await reaches(lost, logged(victim, 'loaded'));
   await victim.kill();
   expect('killed when all is written, before the commit', await lost, 'no answer');
   expect('rows, total', await held(pool, 'sales'), [0, 0]);

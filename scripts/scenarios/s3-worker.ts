@@ -10,7 +10,7 @@ import { runOnce, withLease } from '../../src/index.ts';
 import { serve } from '../demo/calls.ts';
 import { gate } from '../support/gate.ts';
 import { charge } from './far-side.ts';
-import { leasesAt, type Place, placeGiven, storeAt } from './place.ts';
+import { leasesReady, type Place, placeGiven, storeReady } from './place.ts';
 
 interface Job {
   readonly name: string;
@@ -23,8 +23,8 @@ interface Job {
 }
 
 const place = placeGiven('azure-blob', 'azure-tables', 'dynamodb', 'postgres', 'redis');
-const leases = place === null ? undefined : await leasesAt(place);
-const records = place === null ? undefined : await storeAt(JSON.parse(process.env.RECORDS ?? '') as Place);
+const leases = place === null ? undefined : await leasesReady(place);
+const records = place === null ? undefined : await storeReady(JSON.parse(process.env.RECORDS ?? '') as Place);
 let signal = gate();
 
 /** Until the parent says so: how long jobs take is for it to decide. */
@@ -59,7 +59,7 @@ const { log } = serve({
     if (leases === undefined || records === undefined) throw new Error('no place');
     const result = await withLease(leases, name, { leaseMs, slot }, async () => {
       if (orderId !== undefined) {
-        await runOnce({ store: records, operation: 'invoices/charge', key: [orderId, slot], leaseMs: 1_000 }, async (run) => {
+        await runOnce({ store: records, operation: 'invoices/charge', key: [orderId, slot], leaseMs: 5_000 }, async (run) => {
           const chargeId = await charge({ orderId, amount: 100 }, run.keyFor('charge'));
           await work(waits);
           return chargeId;

@@ -8,7 +8,7 @@ import type { Expect } from '../support/report.ts';
 import { BACKENDS, type Kind } from './place.ts';
 import { type Scenario, WITHOUT } from './scenario.ts';
 import type { Stage } from './stage.ts';
-import { different, logged, seen, until } from './watch.ts';
+import { different, logged, reaches, seen, until } from './watch.ts';
 
 const WORKER = 's3-worker.ts';
 const AT_WORK = 'at work';
@@ -31,7 +31,7 @@ export const s3: Scenario = {
 async function without(expect: Expect, stage: Stage): Promise<void> {
   const provider = await stage.provider();
   const [a, b] = await Promise.all([stage.process(WORKER), stage.process(WORKER)]);
-  const runs = [a.call('runPlain', { orderId: 'invoice-1' }), b.call('runPlain', { orderId: 'invoice-1' })];
+  const runs = [seen(a, 'runPlain', { orderId: 'invoice-1' }), seen(b, 'runPlain', { orderId: 'invoice-1' })];
   await Promise.all([logged(a, AT_WORK), logged(b, AT_WORK)]);
   expect('instances at work at the same time', [a, b].filter((one) => one.logs.includes(AT_WORK)).length, 2);
   await Promise.all([a.call('goOn'), b.call('goOn'), ...runs]);
@@ -40,7 +40,7 @@ async function without(expect: Expect, stage: Stage): Promise<void> {
   void seen(a, 'runWithLockFile', { orderId: 'invoice-2' });
   await logged(a, AT_WORK, 2);
   await a.kill();
-  expect('its holder killed: who comes after finds the lock file', await seen(b, 'runWithLockFile', { orderId: 'invoice-3' }), 'EEXIST');
+  expect('its holder killed: who comes after', await seen(b, 'runWithLockFile', { orderId: 'invoice-3' }), 'EEXIST');
   expect('and so for ever', await seen(b, 'runWithLockFile', { orderId: 'invoice-3' }), 'EEXIST');
 }
 
@@ -48,14 +48,14 @@ async function guarded(expect: Expect, stage: Stage, kind: Kind): Promise<void> 
   const provider = await stage.provider();
   const place = await stage.place(kind);
   const records = kind === 'azure-blob' ? await stage.place('azure-tables') : place;
-  const leaseMs = kind === 'azure-blob' ? 15_000 : 1_500;
+  const leaseMs = kind === 'azure-blob' ? 15_000 : 5_000;
   const start = () => stage.process(WORKER, place, { RECORDS: JSON.stringify(records) });
   const [a, b, victim] = await Promise.all([start(), start(), start()]);
   const job = (name: string, slot: number, more: object = {}) => ({ name, slot: slot * QUARTER_MS, leaseMs, ...more });
 
   const renewed = async () => {
-    const run = a.call('run', job('report', 1, { waits: true }));
-    await logged(a, AT_WORK);
+    const run = seen(a, 'run', job('report', 1, { waits: true }));
+    await reaches(run, logged(a, AT_WORK));
     const second = await seen(b, 'run', job('report', 1));
     await pause(leaseMs * 1.2);
     const later = await seen(b, 'run', job('report', 1));
@@ -64,7 +64,7 @@ async function guarded(expect: Expect, stage: Stage, kind: Kind): Promise<void> 
   };
   const killed = async () => {
     const run = seen(victim, 'run', job('invoices', 1, { waits: true, orderId: 'invoice-1' }));
-    await logged(victim, AT_WORK);
+    await reaches(run, logged(victim, AT_WORK));
     await victim.kill();
     const killedAtMs = performance.now();
     const second = await seen(b, 'run', job('invoices', 1, { orderId: 'invoice-1' }));
@@ -78,7 +78,7 @@ async function guarded(expect: Expect, stage: Stage, kind: Kind): Promise<void> 
   expect('the first', one.first, 'done');
   expect('the next occurrence, at once: it was given back', one.next, 'done');
   expect('a run that throws', await seen(b, 'run', job('report', 3, { fails: true })), 'the job failed');
-  expect('gives it back too, and the occurrence stays open', await seen(a, 'run', job('report', 3)), 'done');
+  expect('gives it back, and the occurrence stays open', await seen(a, 'run', job('report', 3)), 'done');
 
   expect('a holder killed at its work, after the charge', two.run, 'no answer');
   expect('who comes right after', two.second, 'held');

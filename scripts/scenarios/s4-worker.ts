@@ -13,9 +13,9 @@ import { serve } from '../demo/calls.ts';
 import type { FunctionsHost } from '../support/functions-host.ts';
 import { listen } from '../support/queue-host.ts';
 import { charge, type Order } from './far-side.ts';
-import { placeGiven, storeAt } from './place.ts';
+import { placeGiven, storeReady } from './place.ts';
 
-const OPTIONS = { operation: 'orders/take', leaseMs: 1_000 } as const;
+const OPTIONS = { operation: 'orders/take', leaseMs: 5_000 } as const;
 const place = placeGiven('azure-tables', 'dynamodb');
 const orderId = ({ orderId }: Order): string => orderId;
 
@@ -55,7 +55,7 @@ async function lambdas(store: RecordStore) {
   return { sqs, kafka };
 }
 
-const store = place === null ? undefined : await storeAt(place);
+const store = place === null ? undefined : await storeReady(place);
 const host = place?.kind === 'dynamodb' ? undefined : await functionApp(store);
 const lambda = place?.kind === 'dynamodb' && store !== undefined ? await lambdas(store) : undefined;
 const context = () => lambdaContext(() => 5_000);

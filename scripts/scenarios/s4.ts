@@ -11,7 +11,7 @@ import { queueText } from '../support/sample-app.ts';
 import type { Order } from './far-side.ts';
 import { type Scenario, WITHOUT } from './scenario.ts';
 import type { Stage } from './stage.ts';
-import { different, logged, seen, until } from './watch.ts';
+import { different, logged, reaches, seen, until } from './watch.ts';
 
 const WORKER = 's4-worker.ts';
 /** What the host's listener says when it has acknowledged a message. */
@@ -54,7 +54,7 @@ async function without(expect: Expect, stage: Stage): Promise<void> {
   held.release();
   await other.call('listen', queue.at);
   await logged(other, DELETED);
-  expect('killed after the charge, the message comes again: charges', provider.chargesOf('order-1').length, 2);
+  expect('killed after the charge, it comes again: charges', provider.chargesOf('order-1').length, 2);
 }
 
 async function storageQueue(expect: Expect, stage: Stage): Promise<void> {
@@ -70,12 +70,12 @@ async function storageQueue(expect: Expect, stage: Stage): Promise<void> {
   await one.call('listen', queue.at);
   await logged(one, DELETED);
   const keys = provider.keysOf('order-1');
-  expect('killed after the charge, the message comes again: calls', keys.length, 2);
+  expect('killed after the charge, it comes again: calls', keys.length, 2);
   expect('different keys of them, charges', [different(keys), provider.chargesOf('order-1').length], [1, 1]);
 
   await queue.send('order-1');
   await logged(one, DELETED, 2);
-  expect('sent again under a new message id: acknowledged, calls', provider.keysOf('order-1').length, 2);
+  expect('sent again, a new id: acknowledged without a call', provider.keysOf('order-1').length, 2);
 
   const slow = provider.holdNext('charges');
   await two.call('listen', queue.at);
@@ -83,7 +83,7 @@ async function storageQueue(expect: Expect, stage: Stage): Promise<void> {
   await slow.arrived;
   // Each has one of the two messages by now, or the other one waits for who is free.
   const before = [...one.logs, ...two.logs].filter((line) => line === DELETED).length;
-  expect('twice in the queue, the first under way: still in the queue', await queue.left(), 2);
+  expect('queued twice, the first under way: in the queue', await queue.left(), 2);
   slow.release();
   for (const endsAtMs = performance.now() + 60_000; (await queue.left()) !== 0 && performance.now() < endsAtMs; await pause(100));
   expect('acknowledged, once it is done', [...one.logs, ...two.logs].filter((line) => line === DELETED).length - before, 2);
@@ -97,8 +97,8 @@ async function serviceBus(expect: Expect, stage: Stage): Promise<void> {
   const message = (messageId: string) => ({ order: order('order-1'), messageId });
   const held = provider.holdNext('charges');
   const lost = seen(victim, 'serviceBus', message('m-1'));
-  await held.arrived;
-  expect('the order under another message id, while it is under way', await seen(other, 'serviceBus', message('m-2')), 'IN_FLIGHT');
+  await reaches(lost, held.arrived);
+  expect('under way, and again under another message id', await seen(other, 'serviceBus', message('m-2')), 'IN_FLIGHT');
   await victim.kill();
   held.release();
   expect('its consumer killed after the charge', await lost, 'no answer');
@@ -116,7 +116,7 @@ async function sqs(expect: Expect, stage: Stage): Promise<void> {
   const [victim, other] = await Promise.all([stage.process(WORKER, place), stage.process(WORKER, place)]);
   const held = provider.holdNext('charges');
   const lost = seen(victim, 'sqs', [order('order-1')]);
-  await held.arrived;
+  await reaches(lost, held.arrived);
   expect('a batch with an order that is under way: failures', await seen(other, 'sqs', ['order-1', 'order-2'].map(order)), ['order-1']);
   await victim.kill();
   held.release();
@@ -133,10 +133,10 @@ async function kafka(expect: Expect, stage: Stage): Promise<void> {
   const batch = ['order-1', 'order-2', 'order-3'].map((orderId, index) => ({ order: order(orderId), partition: index === 2 ? 1 : 0 }));
   const held = provider.holdNext('charges');
   const lost = seen(victim, 'kafka', batch.slice(0, 1));
-  await held.arrived;
+  await reaches(lost, held.arrived);
   const failed = await seen(other, 'kafka', batch);
-  expect('two partitions, the first order is under way: failures', failed, ['order-1', 'order-2']);
-  expect('what comes behind it in its partition is not begun: calls', provider.keysOf('order-2').length, 0);
+  expect('two partitions, the first is under way: failures', failed, ['order-1', 'order-2']);
+  expect('the next of its partition is not begun: calls', provider.keysOf('order-2').length, 0);
   await victim.kill();
   held.release();
   expect('its consumer killed after the charge', await lost, 'no answer');

@@ -9,7 +9,7 @@ import { httpApiEvent, lambdaContext } from '../../test/support/aws-events.ts';
 import { serve } from '../demo/calls.ts';
 import { installFunctionsCore } from '../support/functions-host.ts';
 import { charge } from './far-side.ts';
-import { placeGiven, storeAt } from './place.ts';
+import { placeGiven, storeReady } from './place.ts';
 
 interface Post {
   readonly orderId: string;
@@ -23,7 +23,7 @@ interface Answer {
   readonly body: string;
 }
 
-const LEASE_MS = 1_000;
+const LEASE_MS = 5_000;
 const OPTIONS = { operation: 'payments/charge', scope: 'public', leaseMs: LEASE_MS } as const;
 
 async function pay(orderId: string, run: Run): Promise<{ chargeId: string }> {
@@ -70,7 +70,7 @@ const isReplay = (headers: Readonly<Record<string, string>>): boolean =>
   Object.entries(headers).some(([name, value]) => name.toLowerCase() === 'idempotent-replayed' && value === 'true');
 
 const place = placeGiven('azure-tables', 'dynamodb');
-const send = place === null ? undefined : await (place.kind === 'dynamodb' ? onLambda : onAzure)(await storeAt(place));
+const send = place === null ? undefined : await (place.kind === 'dynamodb' ? onLambda : onAzure)(await storeReady(place));
 const remembered = new Set<string>();
 
 async function leave(answers: boolean): Promise<void> {

@@ -7,7 +7,7 @@ import type { Expect } from '../support/report.ts';
 import { BACKENDS, type Kind } from './place.ts';
 import { type Scenario, WITHOUT } from './scenario.ts';
 import type { Stage } from './stage.ts';
-import { logged, seen } from './watch.ts';
+import { logged, reaches, seen } from './watch.ts';
 
 interface Answer {
   readonly status: number;
@@ -34,7 +34,7 @@ async function without(expect: Expect, stage: Stage): Promise<void> {
   const provider = await stage.provider();
   const [victim, fresh] = await Promise.all([stage.process(WORKER), stage.process(WORKER)]);
   const lost = seen(victim, 'payRemembering', { orderId: 'order-1' });
-  await logged(victim, 'done');
+  await reaches(lost, logged(victim, 'done'));
   await victim.kill();
   expect('killed before it could answer: its caller', await lost, 'no answer');
   await seen(fresh, 'payRemembering', { orderId: 'order-1', answers: true });
@@ -47,7 +47,7 @@ async function guarded(expect: Expect, stage: Stage, kind: Kind): Promise<void> 
   const [one, two, fresh] = await Promise.all([stage.process(WORKER, place), stage.process(WORKER, place), stage.process(WORKER, place)]);
 
   const lost = seen(one, 'post', { orderId: 'order-1', answers: false });
-  await logged(one, 'done');
+  await reaches(lost, logged(one, 'done'));
   await one.kill();
   expect('killed before it could answer: its caller', await lost, 'no answer');
   const again = await fresh.call<Answer>('post', { orderId: 'order-1', answers: true });
@@ -58,11 +58,11 @@ async function guarded(expect: Expect, stage: Stage, kind: Kind): Promise<void> 
 
   const held = provider.holdNext('charges');
   const halfway = seen(two, 'post', { orderId: 'order-2', answers: false });
-  await held.arrived;
+  await reaches(halfway, held.arrived);
   held.release();
   // The first of two steps is kept; the second one hangs.
   const second = provider.holdNext('charges');
-  await second.arrived;
+  await reaches(halfway, second.arrived);
   await two.kill();
   second.release();
   expect('killed between two steps: its caller', await halfway, 'no answer');

@@ -5,7 +5,7 @@
  */
 import { type Lease, tryAcquire } from '../../src/index.ts';
 import { serve } from '../demo/calls.ts';
-import { leasesAt, placeGiven } from './place.ts';
+import { leasesReady, placeGiven } from './place.ts';
 import { LEASE, targetAt } from './s6-targets.ts';
 
 interface Write {
@@ -15,7 +15,7 @@ interface Write {
 }
 
 const place = placeGiven('postgres', 'dynamodb', 'azure-tables', 'azure-blob', 'redis', 'sqlite', 'file');
-const leases = await leasesAt(place);
+const leases = await leasesReady(place);
 const target = await targetAt(place, process.env.FOLDER ?? '');
 let lease: Lease | undefined;
 

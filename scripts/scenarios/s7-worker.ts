@@ -7,7 +7,7 @@ import { randomUUID } from 'node:crypto';
 import { type RecordStore, runOnce } from '../../src/index.ts';
 import { serve } from '../demo/calls.ts';
 import { gate } from '../support/gate.ts';
-import { type At, dynamodbAt, placeGiven, poolAt, storeAt, tableAt } from './place.ts';
+import { type At, dynamodbAt, placeGiven, poolAt, storeReady, tableAt } from './place.ts';
 
 interface Take {
   readonly orderId: string;
@@ -22,7 +22,7 @@ interface Taker {
 }
 
 const OPERATION = 'orders/take';
-const LEASE_MS = 1_500;
+const LEASE_MS = 5_000;
 const signal = gate();
 
 async function atWork({ waits = false }: Take): Promise<void> {
@@ -38,7 +38,7 @@ async function statesIn(store: RecordStore): Promise<string[]> {
 
 async function inPostgres(place: At<'postgres'>): Promise<Taker> {
   const { runInTransaction } = await import('../../src/stores/postgres/index.ts');
-  const [pool, store] = [await poolAt(place), await storeAt(place)];
+  const [pool, store] = [await poolAt(place), await storeReady(place)];
   const insert = 'INSERT INTO orders (order_id, receipt) VALUES ($1, $2)';
   return {
     take: (order) =>
@@ -62,7 +62,7 @@ async function inPostgres(place: At<'postgres'>): Promise<Taker> {
 async function inDynamodb(place: At<'dynamodb'>): Promise<Taker> {
   const { commitWith } = await import('../../src/stores/dynamodb/index.ts');
   const { ScanCommand } = await import('@aws-sdk/client-dynamodb');
-  const [client, store] = [await dynamodbAt(place), await storeAt(place)];
+  const [client, store] = [await dynamodbAt(place), await storeReady(place)];
   const { tableName: TableName } = place;
   return {
     take: (order) =>

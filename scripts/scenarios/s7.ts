@@ -11,7 +11,7 @@ import type { Expect } from '../support/report.ts';
 import { type At, BACKENDS, poolAt } from './place.ts';
 import { type Scenario, WITHOUT } from './scenario.ts';
 import type { Stage } from './stage.ts';
-import { logged, seen, until } from './watch.ts';
+import { logged, reaches, seen, until } from './watch.ts';
 
 type Kind = 'postgres' | 'dynamodb' | 'azure-tables';
 
@@ -48,7 +48,7 @@ async function without(expect: Expect, stage: Stage): Promise<void> {
   const place = await placeFor(stage, 'postgres');
   const [a, b] = await Promise.all([stage.process(WORKER, place), stage.process(WORKER, place)]);
   const first = seen(a, 'takePlain', { orderId: 'order-1', waits: true });
-  await logged(a, AT_WORK);
+  await reaches(first, logged(a, AT_WORK));
   expect('the receiver is slow, its caller gives up', await patiently(first), 'timed out');
   await b.call('takePlain', { orderId: 'order-1' });
   await a.call('goOn');
@@ -64,7 +64,7 @@ async function guarded(expect: Expect, stage: Stage, kind: Kind): Promise<void> 
   const look = (orderId: string) => b.call<{ rows: number; records: string[] }>('look', { orderId });
 
   const first = seen<string>(a, 'take', { orderId: 'order-1', waits: true });
-  await logged(a, AT_WORK);
+  await reaches(first, logged(a, AT_WORK));
   expect('the receiver is slow, its caller gives up', await patiently(first), 'timed out');
   const retry = seen<string>(b, 'take', { orderId: 'order-1' });
   if (kind === 'postgres') expect('the same intent again waits for the first one', await patiently(retry), 'timed out');
@@ -76,7 +76,7 @@ async function guarded(expect: Expect, stage: Stage, kind: Kind): Promise<void> 
   expect('orders', (await look('order-1')).rows, 1);
 
   const lost = seen(victim, 'take', { orderId: 'order-2', waits: true });
-  await logged(victim, AT_WORK);
+  await reaches(lost, logged(victim, AT_WORK));
   await victim.kill();
   expect('killed before the commit: its caller', await lost, 'no answer');
   const standing = kind === 'postgres' ? ['completed'] : ['completed', 'running'];

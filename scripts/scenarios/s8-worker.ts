@@ -8,7 +8,7 @@ import { runOnce, storeLeases } from '../../src/index.ts';
 import { type OutboxPlace, type RelayedMessage, relayOutbox } from '../../src/stores/dynamodb/index.ts';
 import { serve } from '../demo/calls.ts';
 import { charge as mail } from './far-side.ts';
-import { type At, dynamodbAt, placeGiven, poolAt, storeAt } from './place.ts';
+import { type At, dynamodbAt, placeGiven, poolAt, storeReady } from './place.ts';
 
 interface Order {
   readonly orderId: string;
@@ -23,7 +23,7 @@ interface Shop {
   count(what: 'order' | 'mail'): Promise<number>;
 }
 
-const RELAY_LEASE_MS = 1_000;
+const RELAY_LEASE_MS = 5_000;
 const forEver = (): Promise<never> => new Promise(() => {});
 const messageOf = ({ orderId }: Order) => ({ topic: 'orders/placed', key: 'customer-1', payload: { orderId } });
 
@@ -63,7 +63,7 @@ async function inDynamodb({ outboxTable, ...place }: At<'dynamodb'> & { readonly
   return {
     outbox: dynamodbOutbox({ client, tableName: outboxTable }),
     take: (order) =>
-      runOnce({ store, operation: 'orders/take', key: order.orderId, leaseMs: 1_000 }, async (run) => {
+      runOnce({ store, operation: 'orders/take', key: order.orderId, leaseMs: 5_000 }, async (run) => {
         const id = run.outbox.add(messageOf(order));
         await hang(order, 'before the commit');
         await commitWith(run, id, [thing('order')]);
@@ -82,7 +82,7 @@ async function inDynamodb({ outboxTable, ...place }: At<'dynamodb'> & { readonly
 }
 
 const place = placeGiven('postgres', 'dynamodb');
-const store = await storeAt(place);
+const store = await storeReady(place);
 const shop = await (place.kind === 'postgres' ? inPostgres(place) : inDynamodb(place as At<'dynamodb'> & { outboxTable: string }));
 
 const { log } = serve({

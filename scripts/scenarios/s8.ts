@@ -7,7 +7,7 @@ import type { Expect } from '../support/report.ts';
 import { type At, BACKENDS, dynamodbAt, type Place, poolAt } from './place.ts';
 import { type Scenario, WITHOUT } from './scenario.ts';
 import type { Stage } from './stage.ts';
-import { logged, seen, until } from './watch.ts';
+import { logged, reaches, seen, until } from './watch.ts';
 
 interface Seen {
   readonly orders: number;
@@ -69,20 +69,20 @@ async function guarded(expect: Expect, stage: Stage, kind: 'postgres' | 'dynamod
   const [one, two, dying, other] = await Promise.all([start(), start(), start(), start()]);
   const look = () => other.call<Seen>('look');
 
-  void seen(one, 'take', { orderId: 'order-1', waits: 'before the commit' });
-  await logged(one, 'hangs before the commit');
+  const unsaid = seen(one, 'take', { orderId: 'order-1', waits: 'before the commit' });
+  await reaches(unsaid, logged(one, 'hangs before the commit'));
   await one.kill();
   expect('killed before the commit', await look(), { orders: 0, waiting: 0, mails: 0 });
   const lost = seen(two, 'take', { orderId: 'order-2', waits: 'after the commit' });
-  await logged(two, 'hangs after the commit');
+  await reaches(lost, logged(two, 'hangs after the commit'));
   await two.kill();
   expect('killed after the commit: its caller', await lost, 'no answer');
   expect('the message is there with the order', await look(), { orders: 1, waiting: 1, mails: 0 });
   const id = await other.call<string>('take', { orderId: 'order-2' });
   expect('the same order again: replayed, nothing is added', await look(), { orders: 1, waiting: 1, mails: 0 });
 
-  void seen(dying, 'relay', { hangs: true });
-  await logged(dying, `delivered ${id}`);
+  const relaying = seen(dying, 'relay', { hangs: true });
+  await reaches(relaying, logged(dying, `delivered ${id}`));
   await dying.kill();
   expect('a relay killed after the delivery, before it is noted', await look(), { orders: 1, waiting: 1, mails: 1 });
   const relayed = await until<Relayed>(other, 'relay', {}, ['held']);

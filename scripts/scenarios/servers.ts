@@ -12,6 +12,8 @@ export interface Servers {
   azurite(): Promise<Azurite>;
   dynamodb(): Promise<Emulator>;
   postgres(): Promise<PostgresServer>;
+  /** With 20 connections, of which 3 are the administrators'. */
+  smallPostgres(): Promise<PostgresServer>;
   redis(): Promise<RedisServer>;
   stop(): Promise<void>;
 }
@@ -32,6 +34,7 @@ export function lazyServers(): Servers {
     azurite: once(() => startAzurite()),
     dynamodb: once(() => startDynamoDbLocal()),
     postgres: once(() => startPostgres()),
+    smallPostgres: once(() => startPostgres({ settings: { max_connections: 20, superuser_reserved_connections: 3 } })),
     redis: once(() => startRedis()),
     async stop() {
       await Promise.allSettled(running.map(async (server) => (await server).stop()));

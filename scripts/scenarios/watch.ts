@@ -16,6 +16,9 @@ export async function seen<T>(worker: WorkerProcess, name: string, input: unknow
   }
 }
 
+/** What a machine under load makes of a request that takes too long. */
+const PASSING = ['WRITE_UNKNOWN', 'STORE_UNAVAILABLE'];
+
 /** As a polite client does it: what may pass is tried again. */
 export async function until<T>(
   worker: WorkerProcess,
@@ -26,7 +29,7 @@ export async function until<T>(
 ): Promise<T | string> {
   for (const endsAtMs = performance.now() + limitMs; ; ) {
     const answer = await seen<T>(worker, name, input);
-    if (!refusals.includes(answer as string) || performance.now() > endsAtMs) return answer;
+    if ((!PASSING.includes(answer as string) && !refusals.includes(answer as string)) || performance.now() > endsAtMs) return answer;
     await pause(100);
   }
 }
@@ -38,4 +41,10 @@ export async function logged(worker: WorkerProcess, line: string, times = 1, lim
   for (const endsAtMs = performance.now() + limitMs; worker.logs.filter((said) => said === line).length < times; await pause(10)) {
     if (performance.now() > endsAtMs) throw new Error(`a worker did not say "${line}" ${times} times; it said: ${worker.logs.join(', ')}`);
   }
+}
+
+/** Waits until a call has come so far. Where it ends before, that is the news. */
+export async function reaches(call: Promise<unknown>, point: Promise<void>): Promise<void> {
+  const ended = call.then((answer) => Promise.reject(new Error(`a call that was to be at work has ended with ${JSON.stringify(answer)}`)));
+  await Promise.race([point, ended]);
 }
