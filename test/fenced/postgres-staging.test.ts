@@ -95,6 +95,24 @@ describe.runIf(await postgresAvailable())('a staging table loaded on PostgreSQL'
       expect(await stage.rows(`SELECT * FROM ${target}`)).toEqual([{ id: '1', code: 'x', a: 5, b: 1, twice: 10 }]);
     });
 
+    it('a staging table that is made like its target has a column for the fence, which says nothing', async () => {
+      const staged = await stage.table('sales_alike', `LIKE ${into}`);
+      await stage.pool.query(`INSERT INTO ${staged} VALUES (1, '2026-01-01', 1, 'x', NULL, 999)`);
+      await load({ mode, from: staged, fence: { token: 5 } });
+      expect(await stage.rows(`SELECT shop, fence FROM ${into}`)).toEqual([{ shop: 1, fence: '5' }]);
+    });
+
+    it("S2 loads of the same rows in another order are in nobody's way", async () => {
+      const staged = await stage.table('sales_backwards', COLUMNS);
+      await stageRows(2_000);
+      await stage.pool.query(`INSERT INTO ${staged} SELECT * FROM ${from} ORDER BY day DESC, shop DESC`);
+      for (let round = 0; round < 4; round += 1) {
+        await stage.pool.query(`UPDATE ${from} SET total = total + 1; UPDATE ${staged} SET total = total + 2`);
+        await Promise.all([from, staged, from, staged].map((each) => load({ mode, from: each })));
+      }
+      expect(await sum()).toMatchObject({ n: 2_000 });
+    });
+
     it('an empty staging table loads nothing, a missing one is told by PostgreSQL', async () => {
       expect(await load({ mode })).toMatchObject({ written: 0, unchanged: 0 });
       await expect(load({ mode, from: 'no_such_table' })).rejects.toMatchObject({ code: '42P01' });
