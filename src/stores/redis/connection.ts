@@ -7,7 +7,7 @@ import { storeUnavailable } from '../../core/errors.ts';
 import type { CallOptions } from '../../core/ports.ts';
 import { type RedisClient, wireOf } from './client.ts';
 import { isNoScript, toStoreError } from './map-error.ts';
-import type { Script } from './scripts.ts';
+import { CLOCK, type Script } from './scripts.ts';
 import { type ServerTime, serverTime } from './server-time.ts';
 import { type Command, Unsent, type Wire } from './wire.ts';
 
@@ -21,11 +21,15 @@ export interface Answer {
   readonly rest: readonly unknown[];
 }
 
+/** As the first argument of the script: what `MONITOR`, the slow log and the tests tell requests apart by. */
+export type Operation = 'read' | 'create' | 'replace' | 'delete' | 'commit' | 'fenced';
+
 export interface Request {
+  readonly operation: Operation;
   readonly script: Script;
   readonly keys: readonly string[];
   readonly args?: readonly string[];
-  /** Then the deadline comes before the other arguments. */
+  /** Then the deadline comes after the name, before the other arguments. */
   readonly writes: boolean;
   readonly withWork?: boolean;
 }
@@ -33,6 +37,7 @@ export interface Request {
 export interface Connection {
   readonly time: ServerTime;
   readonly keyPrefix: string;
+  readonly resends: boolean;
   run(request: Request, call?: CallOptions): Promise<Answer>;
   /** One sender of plain commands, that only read, for each server with keys of its own. */
   masters(): Promise<readonly ((command: Command) => Promise<unknown>)[]>;
@@ -57,6 +62,7 @@ export function connect(client: RedisClient, requestTimeoutMs: number): Connecti
   return {
     time,
     keyPrefix: wire.keyPrefix,
+    resends: wire.resends,
     async run(request, call) {
       const { writes, withWork = false } = request;
       const limit = timeLimit(requestTimeoutMs, call?.signal);
@@ -90,11 +96,9 @@ export function connect(client: RedisClient, requestTimeoutMs: number): Connecti
   };
 }
 
-async function runOnce(wire: Wire, time: ServerTime, { script, keys, args = [], writes }: Request, limit: TimeLimit): Promise<Answer> {
+async function runOnce(wire: Wire, time: ServerTime, { operation, script, keys, args = [], writes }: Request, limit: TimeLimit): Promise<Answer> {
   // Not counted as time that the command took: it would blur what the answer tells of the server's clock.
   await limit.race(wire.ready(limit.signal));
-  const deadline = writes ? [String(time.latestMs(limit.endsAtMs))] : [];
-  const rest = [String(keys.length), ...keys, ...deadline, ...args];
   const send = async (command: Command): Promise<Answer> => {
     if (limit.signal.aborted) throw new Unsent(limit.signal.reason);
     const sentAtMs = time.localMs();
@@ -102,6 +106,14 @@ async function runOnce(wire: Wire, time: ServerTime, { script, keys, args = [], 
     time.learn(Number(nowMs), sentAtMs, time.localMs());
     return { status: String(status), nowMs: Number(nowMs), rest: more };
   };
+  if (writes && !time.isKnown()) {
+    // A deadline by our own clock, which may be minutes ahead, would let a late write through.
+    await send(['EVAL', CLOCK.source, '1', keys[0] ?? '']).catch((error: unknown) => {
+      throw toStoreError(error, { writes: false, withWork: false });
+    });
+  }
+  const deadline = writes ? [String(time.latestMs(limit.endsAtMs))] : [];
+  const rest = [String(keys.length), ...keys, `op:${operation}`, ...deadline, ...args];
   try {
     return await send(['EVALSHA', script.sha, ...rest]);
   } catch (error) {

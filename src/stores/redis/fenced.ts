@@ -3,6 +3,8 @@
  *
  * @module
  */
+import { randomUUID } from 'node:crypto';
+import { writeUnknown } from '../../core/errors.ts';
 import { checkFence, mustHold, rowIdOf } from '../../core/fence.ts';
 import { checkOptions, isSignal } from '../../core/options.ts';
 import type { Fence } from '../../core/ports.ts';
@@ -42,11 +44,15 @@ export async function fencedScript(client: RedisClient, fence: Fence, work: Redi
   const { script, keys, args } = takeWork('fencedScript', work);
   checkOptions('fencedScript', options, { prefix: isPrefix, requestTimeoutMs: isRequestTimeout, signal: isSignal });
   const { prefix = DEFAULT_PREFIX, requestTimeoutMs = DEFAULT_REQUEST_TIMEOUT_MS, signal } = options;
-  const answer = await connect(client, requestTimeoutMs).run(
+  const connection = connect(client, requestTimeoutMs);
+  const row = `${prefix}${rowIdOf(fence.id)}`;
+  const marks = connection.resends ? [`${row}:${randomUUID()}`] : [];
+  const answer = await connection.run(
     {
+      operation: 'fenced',
       script: fenced(script),
-      keys: [`${prefix}${rowIdOf(fence.id)}`, ...keys],
-      args: [fence.owner, String(fence.token), ...args],
+      keys: [row, ...marks, ...keys],
+      args: [fence.owner, String(fence.token), marks.length === 0 ? '' : 'marked', ...args],
       writes: true,
       withWork: true,
     },
@@ -54,6 +60,8 @@ export async function fencedScript(client: RedisClient, fence: Fence, work: Redi
   );
   const { status, rest } = answer;
   unlessRefused(answer);
+  if (status === 'again')
+    throw writeUnknown('Redis: the client has sent the script twice, it was run once, and what it returned was lost', undefined);
   if (status === 'stale') mustHold(fence, holderIn(rest[0] as unknown[]), `Redis, under the prefix ${prefix}`);
   return rest[0] ?? null;
 }

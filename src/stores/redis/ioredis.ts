@@ -34,6 +34,7 @@ export function ioredisWire(given: IoredisClient): Wire {
   const ready = (signal: AbortSignal): Promise<void> => connected(client, signal);
   return {
     keyPrefix: String(client.options?.keyPrefix ?? ''),
+    resends: true,
     ready,
     send: (command, _, signal) => send(client, command, signal),
     async masters(signal) {

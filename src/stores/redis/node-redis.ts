@@ -35,6 +35,7 @@ export function nodeRedisWire(client: NodeRedisClient): Wire {
     const cluster = unknown;
     return {
       keyPrefix: '',
+      resends: false,
       ready,
       send: (command, key, signal) => sent(() => cluster.sendCommand(key, false, command, optionsOf(signal))),
       async masters() {
@@ -47,7 +48,7 @@ export function nodeRedisWire(client: NodeRedisClient): Wire {
     sent(() =>
       isSentinel(unknown) ? unknown.sendCommand(false, command, optionsOf(signal)) : (unknown as Plain).sendCommand(command, optionsOf(signal)),
     );
-  return { keyPrefix: '', ready, send: (command, _, signal) => send(command, signal), masters: async () => [send] };
+  return { keyPrefix: '', resends: false, ready, send: (command, _, signal) => send(command, signal), masters: async () => [send] };
 }
 
 /** It takes back what waits for a connection. */

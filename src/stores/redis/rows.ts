@@ -33,9 +33,9 @@ export function rowsOf({ connection, prefix, uncertaintyMs, maxRecordBytes }: Pl
   const standing = ({ rest, nowMs }: Answer): Stored | undefined => stored(fromFields(rest[0] as unknown[]), nowMs);
   const refused = (answer: Answer): Conflict => ({ ok: false, reason: 'conflict', current: standing(answer) });
   return {
-    find: async (id, call) => standing(await connection.run({ script: READ, keys: [rowOf(id)], writes: false }, call)),
+    find: async (id, call) => standing(await connection.run({ operation: 'read', script: READ, keys: [rowOf(id)], writes: false }, call)),
     async findLight(id) {
-      const { rest, nowMs } = await connection.run({ script: READ_LIGHT, keys: [rowOf(id)], writes: false });
+      const { rest, nowMs } = await connection.run({ operation: 'read', script: READ_LIGHT, keys: [rowOf(id)], writes: false });
       const values = rest[0] as unknown[];
       // Gone since it was listed.
       return values.every((value) => value === null) ? undefined : stored(fromLight(values), nowMs);
@@ -44,9 +44,18 @@ export function rowsOf({ connection, prefix, uncertaintyMs, maxRecordBytes }: Pl
       const fields = toFields(record);
       if (bytesOf(fields) > maxRecordBytes) return { ok: false, reason: 'too-large' };
       const endsMs = endsAfterMs(record, uncertaintyMs);
-      const own = [version ?? '', endsMs === undefined ? '' : String(endsMs), String(record.token), String(fields.length), ...fields];
+      const own = [
+        version ?? '',
+        record.revision,
+        endsMs === undefined ? '' : String(endsMs),
+        String(record.token),
+        String(fields.length),
+        ...fields,
+      ];
+      const operation = version === undefined ? 'create' : 'replace';
       const answer = await connection.run(
         {
+          operation: work === undefined ? operation : 'commit',
           script: work === undefined ? WRITE : writeWith(work.script),
           keys: [rowOf(id), ...(work?.keys ?? [])],
           args: [...own, ...(work?.args ?? [])],
@@ -59,7 +68,7 @@ export function rowsOf({ connection, prefix, uncertaintyMs, maxRecordBytes }: Pl
       return answer.status === 'ok' ? { ok: true, version: record.revision, token: Number(answer.rest[0]) } : refused(answer);
     },
     async remove(id, version, call) {
-      const answer = await connection.run({ script: DELETE, keys: [rowOf(id)], args: [version], writes: true }, call);
+      const answer = await connection.run({ operation: 'delete', script: DELETE, keys: [rowOf(id)], args: [version], writes: true }, call);
       return answer.status === 'ok' ? { ok: true, version } : refused(answer);
     },
   };

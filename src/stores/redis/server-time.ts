@@ -5,6 +5,7 @@
  */
 
 export interface ServerTime {
+  isKnown(): boolean;
   /** Epoch ms: never ahead of the server, so that no token is either. Before the first answer: this host's own clock. */
   nowMs(): number;
   /** Epoch ms: never behind what the server's clock shows at that moment of ours (as {@link localMs} gives it). */
@@ -20,6 +21,7 @@ export function serverTime(localMs: () => number = () => performance.now(), wall
   let high = Number.POSITIVE_INFINITY;
   const isKnown = (): boolean => Number.isFinite(low);
   return {
+    isKnown,
     localMs,
     nowMs: () => (isKnown() ? Math.floor(localMs() + low) : wallMs()),
     latestMs: (atLocalMs) => Math.ceil(isKnown() ? atLocalMs + high : wallMs() + (atLocalMs - localMs())),

@@ -16,6 +16,8 @@ export interface Wire {
   send(command: Command, key: string, signal: AbortSignal): Promise<unknown>;
   /** One sender for each server that has keys of its own. */
   masters(signal: AbortSignal): Promise<readonly ((command: Command, signal: AbortSignal) => Promise<unknown>)[]>;
+  /** The client itself sends a command again whose connection broke, so that it may be carried out twice. */
+  readonly resends: boolean;
   /** What the client puts before every key by itself; not before a pattern, and it does not take it off. */
   readonly keyPrefix: string;
 }
