@@ -15,7 +15,7 @@ import { DEFAULT_PREFIX, isPrefix, isRequestTimeout } from './store.ts';
 import { type RedisWork, takeWork, unlessRefused } from './work.ts';
 
 export interface FencedScriptOptions {
-  /** Of the store that the lease or record is kept in. Default `rerunsafe:`. In a cluster it needs the hash tag of your keys. */
+  /** Of the store that the lease or record is kept in. Default `{rerunsafe}:`. In a cluster it needs the hash tag of your keys. */
   readonly prefix?: string;
   /** The longest the call may take in all, ms. Default 5000. A script that arrives later does nothing. */
   readonly requestTimeoutMs?: number;

@@ -9,13 +9,13 @@ import { messageOf, Resent, Unsent } from './wire.ts';
 
 /** Pass by themselves, or when the server has been helped: starting, busy, failing over, full. */
 const PASSING: ReadonlySet<string> = new Set([
-  ...['LOADING', 'BUSY', 'CLUSTERDOWN', 'MASTERDOWN', 'TRYAGAIN', 'READONLY', 'OOM', 'MISCONF', 'NOREPLICAS', 'FAILOVER'],
+  ...['LOADING', 'BUSY', 'CLUSTERDOWN', 'MASTERDOWN', 'TRYAGAIN', 'OOM', 'MISCONF', 'NOREPLICAS', 'FAILOVER'],
   ...['UNBLOCKED', 'INPROG'],
 ]);
 
 const HINTS: Readonly<Record<string, string>> = {
   READONLY:
-    'this server is a replica: after a failover the client has to find the new primary (ioredis: reconnectOnError), or it was given the wrong one',
+    'This server is a replica, which takes no writes. Connect to the primary; for failovers, with a client that looks for the new one (sentinel, cluster, or reconnectOnError of ioredis).',
   OOM: 'the server is full: more memory, or a shorter retention',
   NOAUTH: 'Give the client a user name and password.',
   WRONGPASS: 'Look at user name and password.',
@@ -23,10 +23,11 @@ const HINTS: Readonly<Record<string, string>> = {
     'The user needs the commands EVAL, EVALSHA, TIME, EXISTS, HGET, HGETALL, HMGET, HKEYS, HSET, HDEL, DEL, PEXPIREAT, PERSIST and SCAN, on the keys with the prefix of the store.',
   WRONGTYPE: 'Under a key with the prefix of the store lies something of somebody else. Give the store a prefix of its own.',
   MOVED: 'The server is part of a cluster. Connect with the cluster client of your package (createCluster, Redis.Cluster).',
-  CROSSSLOT: 'All keys must have one hash tag: give the store a prefix that holds it, like "{orders}:rerunsafe:".',
+  CROSSSLOT:
+    'All keys must have the hash tag of the prefix of the store (by default {rerunsafe}): give them that, or the store a prefix with theirs, like "{orders}:rerunsafe:".',
 };
 /** Of the store, or of the way to it, whoever's script it was. */
-const OURS: ReadonlySet<string> = new Set([...PASSING, 'NOAUTH', 'WRONGPASS', 'NOPERM', 'MOVED', 'CROSSSLOT', 'ASK', 'NOSCRIPT']);
+const OURS: ReadonlySet<string> = new Set([...PASSING, 'READONLY', 'NOAUTH', 'WRONGPASS', 'NOPERM', 'MOVED', 'CROSSSLOT', 'ASK', 'NOSCRIPT']);
 
 /** The first word of what the server answered, also of what a command in a script was answered (before Redis 7 that is wrapped); undefined: no answer. */
 export function replyCodeOf(error: unknown): string | undefined {

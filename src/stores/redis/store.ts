@@ -16,8 +16,9 @@ export interface RedisStoreOptions {
   /** A connected client of the package `redis` (5, 6: client, pool, cluster, sentinel) or `ioredis` (5, 6: client, cluster). It stays yours to close. */
   readonly client: RedisClient;
   /**
-   * Before the id of every record, and of no other key. Default `rerunsafe:`, which spreads records over a cluster. With a hash tag, like
-   * `{orders}:rerunsafe:`, all of them share one slot with your keys of that tag: that is what `fencedScript` and `commitWith` need in a cluster.
+   * Before the id of every record, and of no other key. Default `{rerunsafe}:`. What is in braces is a hash tag: in a cluster all records share one slot, and
+   * so one server, with your keys of that tag, as `fencedScript` and `commitWith` need it. `{orders}:rerunsafe:` puts them beside your `{orders}:…`. Without
+   * a tag, like `rerunsafe:`, records are spread over the cluster, and those two take no keys there.
    */
   readonly prefix?: string;
   /** The longest a call may take in all, ms, also while the client has no connection. Default 5000. A write that arrives later does nothing. */
@@ -33,7 +34,7 @@ export interface RedisStoreOptions {
   readonly acceptFailoverLoss?: boolean;
 }
 
-export const DEFAULT_PREFIX = 'rerunsafe:';
+export const DEFAULT_PREFIX = '{rerunsafe}:';
 export const isPrefix = isName(200);
 export const isRequestTimeout = isInteger(1, 2_147_483_647);
 

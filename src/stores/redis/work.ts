@@ -13,7 +13,7 @@ export interface RedisWork {
    * wrote before (Redis takes nothing back): look first, then write. To refuse, `return redis.error_reply('OUT_OF_STOCK …')`.
    */
   readonly script: string;
-  /** All keys that it touches. In a cluster they need the hash tag that the store's `prefix` has. */
+  /** All keys that it touches. In a cluster they need the hash tag of the store's `prefix`: by default `{rerunsafe}`. */
   readonly keys?: readonly string[];
   readonly arguments?: readonly (string | number)[];
 }

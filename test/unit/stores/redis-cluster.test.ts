@@ -40,11 +40,11 @@ describe.runIf(redisAvailable())('a cluster of Redis', () => {
         made.on('error', () => {});
         [client, close] = [made, () => made.disconnect()];
       }
-      store = redisStore({ client });
+      store = redisStore({ client, prefix: 'rerunsafe:' });
     });
     afterAll(() => close?.());
 
-    it('records are spread over its servers, written on condition, listed once each and purged', async () => {
+    it('without a hash tag records are spread over its servers, written on condition, listed once each and purged', async () => {
       const operation = freshOperation();
       const ids = Array.from({ length: 60 }, freshId);
       const receipts = await Promise.all(ids.map((id) => put(store, id, sample({ operation }))));
@@ -67,20 +67,22 @@ describe.runIf(redisAvailable())('a cluster of Redis', () => {
       expect(values).toEqual(Array.from({ length: 20 }, () => 1));
     });
 
-    it('with a hash tag in its prefix, scripts of the caller share a slot with the records', async () => {
-      const prefix = '{orders}:rerunsafe:';
-      const tagged = redisStore({ client, prefix });
-      const keys = [`{orders}:stock-${kind}`];
+    it.each([
+      ['{rerunsafe}', undefined],
+      ['{orders}', '{orders}:rerunsafe:'],
+    ])('with the hash tag %s in its prefix, scripts of the caller share a slot with the records', async (tag, prefix) => {
+      const tagged = redisStore({ client, ...(prefix === undefined ? {} : { prefix }) });
+      const keys = [`${tag}:stock-${kind}`];
       const add = { script: "return redis.call('INCR', KEYS[1])", keys };
       await runOnce({ store: tagged, operation: 'take', key: randomUUID() }, (run) => commitWith(run, undefined, add));
       const got = await tryAcquire(storeLeases(tagged), `nightly-${kind}`, { leaseMs: 30_000, renew: 'none' });
       if (got.kind !== 'acquired') throw new Error(got.kind);
-      expect(await fencedScript(client, got.lease.fence, add, { prefix })).toBe(2);
+      expect(await fencedScript(client, got.lease.fence, add, { ...(prefix === undefined ? {} : { prefix }) })).toBe(2);
       await got.lease.release();
 
       const loose = await tryAcquire(storeLeases(store), `nightly-${kind}`, { leaseMs: 30_000, renew: 'none' });
       if (loose.kind !== 'acquired') throw new Error(loose.kind);
-      await expect(fencedScript(client, loose.lease.fence, add)).rejects.toMatchObject({
+      await expect(fencedScript(client, loose.lease.fence, add, { prefix: 'rerunsafe:' })).rejects.toMatchObject({
         code: 'STORE_MISCONFIGURED',
         message: expect.stringContaining('hash tag'),
       });
@@ -90,7 +92,7 @@ describe.runIf(redisAvailable())('a cluster of Redis', () => {
     it('a client that knows of no cluster is told so', async () => {
       const single = await openClient(kind, (cluster.servers[0] as { url: string }).url);
       try {
-        const lonely = redisStore({ client: single.client });
+        const lonely = redisStore({ client: single.client, prefix: 'rerunsafe:' });
         const answers = await Promise.all(Array.from({ length: 30 }, () => lonely.create(freshId(), sample()).catch((error: unknown) => error)));
         const refused = answers.filter((answer) => answer instanceof Error);
         expect(refused.length).toBeGreaterThan(0);

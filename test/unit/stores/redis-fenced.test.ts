@@ -147,7 +147,7 @@ describe.runIf(redisAvailable()).each(CLIENT_KINDS)('scripts of the caller on Re
     it('I4 whoever was overtaken commits nothing of its own', async () => {
       const call = options();
       const outcome = await tryRunOnce(call, async (run) => {
-        for (const key of (await stage.ask('KEYS', 'rerunsafe:*')) as string[])
+        for (const key of (await stage.ask('KEYS', '{rerunsafe}:*')) as string[])
           await stage.ask('HSET', key, 'owner', 'somebody', 'revision', 'theirs');
         await commitWith(run, 1, add);
         return 1;

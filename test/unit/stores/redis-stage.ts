@@ -53,4 +53,4 @@ export function redisStage(options: RedisOptions = {}): RedisStage {
   return stage;
 }
 
-export const ROW = (id: string): string => `rerunsafe:${id}`;
+export const ROW = (id: string): string => `{rerunsafe}:${id}`;
