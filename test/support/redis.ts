@@ -47,7 +47,8 @@ export function redisAvailable(): boolean {
 /** @example const redis = await startRedis({ appendOnly: true }); */
 export async function startRedis({ appendOnly = false, settings = {} }: RedisOptions = {}): Promise<RedisServer> {
   const folder = await mkdtemp(join(tmpdir(), 'rerunsafe-redis-'));
-  const given = { save: '', appendonly: appendOnly ? 'yes' : 'no', appendfsync: 'always', ...settings };
+  // No rewriting: the process that does it would outlive a kill, and its files the folder.
+  const given = { save: '', appendonly: appendOnly ? 'yes' : 'no', appendfsync: 'always', 'auto-aof-rewrite-percentage': 0, ...settings };
   const flags = Object.entries(given).flatMap(([name, value]) => [`--${name}`, String(value)]);
   let running: Running | undefined;
   let port = 0;
@@ -61,10 +62,10 @@ export async function startRedis({ appendOnly = false, settings = {} }: RedisOpt
       }
     }
   };
-  const kill = async (): Promise<void> => {
+  const end = async (files: 'kept' | 'gone'): Promise<void> => {
     const ending = running;
     running = undefined;
-    await ending?.end();
+    await ending?.end(files);
   };
   try {
     await start();
@@ -75,25 +76,25 @@ export async function startRedis({ appendOnly = false, settings = {} }: RedisOpt
   return {
     url: `redis://127.0.0.1:${port}`,
     port,
-    kill,
+    kill: () => end('kept'),
     restart: () => start(port),
     pause: () => void running?.child.kill('SIGSTOP'),
     resume: () => void running?.child.kill('SIGCONT'),
     async stop() {
-      await kill();
-      await rm(folder, { recursive: true, force: true });
+      await end('gone');
+      await rm(folder, { recursive: true, force: true, maxRetries: 5 });
     },
   };
 }
 
 interface Running {
   readonly child: ChildProcess;
-  end(): Promise<void>;
+  end(files: 'kept' | 'gone'): Promise<void>;
 }
 
-// Waits on our end of a pipe. A line means that all is well; when it closes without one, the test run was killed: no server, also no stopped one, and
-// none of its files may stay.
-const WATCH = 'read -r _ && exit; kill -KILL "$1" 2>/dev/null; sleep 0.1; rm -rf "$2"';
+// Waits on our end of a pipe for a word. When it closes without one, the test run was killed: no server, also no stopped one, and none of its files may
+// stay.
+const WATCH = 'read -r word; [ "$word" = kept ] && exit; [ "$word" = gone ] || { kill -KILL "$1" 2>/dev/null; sleep 0.1; }; rm -rf "$2"';
 
 async function listening(folder: string, port: number, flags: readonly string[]): Promise<Running> {
   const child = spawn('redis-server', ['--port', String(port), '--bind', '127.0.0.1', '--dir', folder, ...flags], {
@@ -110,13 +111,15 @@ async function listening(folder: string, port: number, flags: readonly string[])
   watch.stdin?.on('error', () => {});
   const running: Running = {
     child,
-    async end() {
+    async end(files) {
       if (child.exitCode === null && child.signalCode === null && child.pid !== undefined) {
         const exited = once(child, 'exit');
         child.kill('SIGKILL');
         await exited;
       }
-      watch.stdin?.end('done\n');
+      const watched = watch.exitCode === null && watch.signalCode === null ? once(watch, 'exit') : undefined;
+      watch.stdin?.end(`${files}\n`);
+      await watched;
     },
   };
   const deadline = performance.now() + START_LIMIT_MS;
@@ -124,7 +127,7 @@ async function listening(folder: string, port: number, flags: readonly string[])
     if (await answersPing(port)) return running;
     await pause(20);
   }
-  await running.end();
+  await running.end('kept');
   throw new Error(`Redis did not start${child.pid === undefined ? ` (${await failed})` : ''}. It printed:\n${printed}`);
 }
 

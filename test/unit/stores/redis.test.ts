@@ -220,9 +220,11 @@ describe.runIf(redisAvailable())('redisStore', () => {
       expect(answers).toEqual(Array.from({ length: 64 }, () => ({ receipt: 7 })));
     });
 
-    it('I11 a first run costs 2 requests, a replay and a key that is in flight 1, a takeover 3', async () => {
+    it('I11 a first run costs 2 requests, a replay and a key in flight 1, a takeover 3, a step 1; a lease 2, 1 and 1', async () => {
       const store = await stage.store(kind);
       const options = { store, operation: 'cost', key: 'k', leaseMs: 30_000 };
+      // The server knows the scripts.
+      await store.read('x');
       await put(store, freshId(), sample());
       const counted = async (work: () => Promise<unknown>): Promise<number> => {
         await stage.ask('CONFIG', 'RESETSTAT');
@@ -237,6 +239,19 @@ describe.runIf(redisAvailable())('redisStore', () => {
       // Left behind by somebody who died.
       for (const key of (await stage.ask('KEYS', ROW('r1_*'))) as string[]) await stage.ask('HSET', key, 'state', 'running', 'leaseMs', '0');
       expect(await counted(() => runOnce(options, () => 1))).toBe(3);
+      const stepped = { ...options, key: 'with a step' };
+      expect(await counted(() => runOnce(stepped, (run) => run.step('charge', () => 1)))).toBe(3);
+
+      const leases = storeLeases(store);
+      const owner = randomUUID();
+      let token = 0;
+      const acquire = async (): Promise<void> => {
+        const got = await leases.acquire('nightly', { owner, leaseMs: 30_000 });
+        if (got.kind === 'acquired') token = got.token;
+      };
+      expect(await counted(acquire)).toBe(2);
+      expect(await counted(() => leases.renew('nightly', { owner, token, leaseMs: 30_000 }))).toBe(1);
+      expect(await counted(() => leases.release('nightly', { owner, token }))).toBe(1);
     });
   });
 
