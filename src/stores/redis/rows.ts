@@ -44,14 +44,7 @@ export function rowsOf({ connection, prefix, uncertaintyMs, maxRecordBytes }: Pl
       const fields = toFields(record);
       if (bytesOf(fields) > maxRecordBytes) return { ok: false, reason: 'too-large' };
       const endsMs = endsAfterMs(record, uncertaintyMs);
-      const own = [
-        version ?? '',
-        record.revision,
-        endsMs === undefined ? '' : String(endsMs),
-        String(record.token),
-        String(fields.length),
-        ...fields,
-      ];
+      const own = [version ?? '', endsMs === undefined ? '' : String(endsMs), String(record.token), String(fields.length), ...fields];
       const operation = version === undefined ? 'create' : 'replace';
       const answer = await connection.run(
         {

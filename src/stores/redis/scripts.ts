@@ -47,26 +47,24 @@ ${UNLESS_LATE}
 redis.call('DEL', row)
 return {'ok', nowMs}`);
 
-const FIELDS_AFTER = 7;
+const FIELDS_AFTER = 6;
 
 /**
- * Writes a record. KEYS: the row, and the work's own. ARGV: name, deadline, the revision that must stand ('' = only when absent), the new one, ms until it
- * ends by itself ('' = never), token, how many fields follow (names and values), the fields, and the work's own arguments. Where the new revision stands
- * already, this is a second copy of the command, sent by the client itself (ioredis does): the first has done it.
+ * Writes a record. KEYS: the row, and the work's own. ARGV: name, deadline, the revision that must stand ('' = only when absent), ms until it ends by
+ * itself ('' = never), token, how many fields follow (names and values), the fields, and the work's own arguments. A second copy of the command, sent by the
+ * client itself (ioredis does), is refused with what the first has written: the caller knows that by its revision.
  *
  * → ok, the token as written; conflict, the fields of what stands there; refused, the error that the work returned
  */
 const PUT = (between: string): string => `${NOW}
 local creating = ARGV[3] == ''
-local standing = redis.call('HGET', row, 'revision')
-if standing == ARGV[4] then return {'ok', nowMs, redis.call('HGET', row, 'token')} end
 if creating then
   if redis.call('EXISTS', row) == 1 then return ${CONFLICT} end
-elseif standing ~= ARGV[3] then
+elseif redis.call('HGET', row, 'revision') ~= ARGV[3] then
   return ${CONFLICT}
 end
 ${UNLESS_LATE}
-local token = ARGV[6]
+local token = ARGV[5]
 if creating and now > tonumber(token) then token = nowMs end
 local count = tonumber(ARGV[${FIELDS_AFTER}])
 local fields = {'token', token, 'writtenAtMs', nowMs}
@@ -84,10 +82,10 @@ end
 ${between}
 redis.call('HSET', row, unpack(fields))
 if #gone > 0 then redis.call('HDEL', row, unpack(gone)) end
-if ARGV[5] == '' then
+if ARGV[4] == '' then
   redis.call('PERSIST', row)
 else
-  redis.call('PEXPIREAT', row, string.format('%.0f', now + tonumber(ARGV[5])))
+  redis.call('PEXPIREAT', row, string.format('%.0f', now + tonumber(ARGV[4])))
 end
 return {'ok', nowMs, token}`;
 
