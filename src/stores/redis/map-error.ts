@@ -20,7 +20,7 @@ const HINTS: Readonly<Record<string, string>> = {
   NOAUTH: 'Give the client a user name and password.',
   WRONGPASS: 'Look at user name and password.',
   NOPERM:
-    'The user needs the commands EVAL, EVALSHA, TIME, EXISTS, HGET, HGETALL, HMGET, HKEYS, HSET, HDEL, DEL, PEXPIREAT, PERSIST and SCAN, on the keys with the prefix of the store.',
+    'The user needs the commands EVAL, EVALSHA, TIME, SET, EXISTS, HGET, HGETALL, HMGET, HKEYS, HSET, HDEL, DEL, PEXPIREAT, PERSIST and SCAN, on the keys with the prefix of the store.',
   WRONGTYPE: 'Under a key with the prefix of the store lies something of somebody else. Give the store a prefix of its own.',
   MOVED: 'The server is part of a cluster. Connect with the cluster client of your package (createCluster, Redis.Cluster).',
   CROSSSLOT:

@@ -48,7 +48,7 @@ const RULES: Rules = {
 };
 
 /**
- * Keeps records in Redis (5 or later), each as a hash. Fast, and only as durable as the server: replication is asynchronous, so what was answered can be
+ * Keeps records in Redis (6.2 or later), each as a hash. Fast, and only as durable as the server: replication is asynchronous, so what was answered can be
  * lost in a failover, and with the default persistence also the last second before a crash. Where that costs money, take PostgreSQL, DynamoDB or Table
  * Storage. See docs/redis.md.
  *

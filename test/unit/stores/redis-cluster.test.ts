@@ -72,7 +72,7 @@ describe.runIf(redisAvailable())('a cluster of Redis', () => {
       ['{orders}', '{orders}:rerunsafe:'],
     ])('with the hash tag %s in its prefix, scripts of the caller share a slot with the records', async (tag, prefix) => {
       const tagged = redisStore({ client, ...(prefix === undefined ? {} : { prefix }) });
-      const keys = [`${tag}:stock-${kind}`];
+      const keys = [`stock-${kind}:${tag}`];
       const add = { script: "return redis.call('INCR', KEYS[1])", keys };
       await runOnce({ store: tagged, operation: 'take', key: randomUUID() }, (run) => commitWith(run, undefined, add));
       const got = await tryAcquire(storeLeases(tagged), `nightly-${kind}`, { leaseMs: 30_000, renew: 'none' });
