@@ -113,7 +113,7 @@ async function runOnce(wire: Wire, time: ServerTime, { operation, script, keys, 
     });
   }
   const deadline = writes ? [String(time.latestMs(limit.endsAtMs))] : [];
-  const rest = [String(keys.length), ...keys, `op:${operation}`, ...deadline, ...args];
+  const rest = [String(keys.length), ...keys, operation, ...deadline, ...args];
   try {
     return await send(['EVALSHA', script.sha, ...rest]);
   } catch (error) {

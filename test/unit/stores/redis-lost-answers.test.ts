@@ -65,7 +65,7 @@ describe.runIf(redisAvailable())('redisStore, when answers are lost on the way',
     });
     expect(done).toBe('kept');
     await runOnce({ store, operation: 'take', key: 'other' }, async (run) => {
-      proxy.inject({ match: (request) => isScript(request) && request.body.includes('op:commit'), action: 'drop-answer' });
+      proxy.inject({ match: (request) => isScript(request) && request.body.includes('\r\ncommit\r\n'), action: 'drop-answer' });
       await commitWith(run, 'once', add);
     });
     expect(await stage.ask('GET', 'n')).toBe('4');
