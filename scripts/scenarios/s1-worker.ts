@@ -11,7 +11,6 @@ import { serve } from '../demo/calls.ts';
 import { charge, type Order } from './far-side.ts';
 import { placeGiven, storeReady } from './place.ts';
 
-const LEASE_MS = 5_000;
 const notes = join(process.env.FOLDER ?? '', 'notes');
 const place = placeGiven('dynamodb', 'azure-tables', 'postgres', 'redis');
 const store = place === null ? undefined : await storeReady(place);
@@ -24,10 +23,9 @@ serve({
     appendFileSync(notes, `${order.orderId}\n`);
   },
 
-  async pay(order: Order): Promise<string> {
+  /** `leaseMs`: after a crash the key is free again after so long. */
+  async pay({ order, leaseMs }: { order: Order; leaseMs: number }): Promise<string> {
     if (store === undefined) throw new Error('no store');
-    return runOnce({ store, operation: 'payments/charge', key: order.orderId, input: order, leaseMs: LEASE_MS }, (run) =>
-      charge(order, run.keyFor('charge')),
-    );
+    return runOnce({ store, operation: 'payments/charge', key: order.orderId, input: order, leaseMs }, (run) => charge(order, run.keyFor('charge')));
   },
 });

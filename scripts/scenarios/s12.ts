@@ -5,8 +5,8 @@
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Pool } from 'pg';
+import { pgbouncerAvailable, startPgbouncer } from '../../test/support/pgbouncer.ts';
 import type { Expect } from '../support/report.ts';
-import { pgbouncerAvailable, startPgbouncer } from './pgbouncer.ts';
 import { type At, poolAt } from './place.ts';
 import { type Scenario, WITHOUT } from './scenario.ts';
 import type { Stage } from './stage.ts';
@@ -48,13 +48,13 @@ function inTurn(play: (expect: Expect, stage: Stage) => Promise<void>) {
 }
 
 /** Functions are not administrators, who have connections of their own. */
-async function smallServer(stage: Stage): Promise<{ place: At<'postgres'>; admin: Pool }> {
+async function smallServer(stage: Stage, user = 'app'): Promise<{ place: At<'postgres'>; admin: Pool }> {
   const database = await (await stage.servers.smallPostgres()).database();
   const admin = await poolAt(database, 1);
   stage.defer(() => admin.end());
   await admin.query(`DO $$ BEGIN CREATE ROLE app LOGIN; EXCEPTION WHEN duplicate_object THEN END $$; ALTER DATABASE ${database.name} OWNER TO app`);
   const url = new URL(database.url);
-  url.username = 'app';
+  url.username = user;
   return { place: { kind: 'postgres', url: url.href }, admin };
 }
 
@@ -96,11 +96,11 @@ async function direct(expect: Expect, stage: Stage): Promise<void> {
 
 async function pooled(expect: Expect, stage: Stage): Promise<void> {
   if (!pgbouncerAvailable()) return expect('there is no pgbouncer on the path: left out', 'left out', 'left out');
-  const { place, admin } = await smallServer(stage);
+  const { place, admin } = await smallServer(stage, 'postgres');
   await setUp(place);
-  const pgbouncer = await startPgbouncer(place.url, 5, stage.folder);
+  const pgbouncer = await startPgbouncer({ targetPort: Number(new URL(place.url).port), poolSize: 5 });
   stage.defer(() => pgbouncer.stop());
-  const worker = await stage.process(WORKER, { ...place, url: pgbouncer.url });
+  const worker = await stage.process(WORKER, { ...place, url: pgbouncer.through(place.url) });
   // 80 connections to the pooler.
   await many(expect, admin, 5, () => worker.call<Ran>('guarded', { instances: 40, connections: 2, functions: 500, keys: 100 }));
 }

@@ -66,8 +66,8 @@ async function guarded(expect: Expect, stage: Stage, mode: 'on conflict' | 'merg
   expect('rows, total', await held(pool, 'sales'), [ROWS, TOTAL]);
   expect('the runs on record: one for the night', await records(), ['completed']);
 
-  const [old, next] = [await one.call<number>('hold', { leaseMs: 300 }), await until<number>(two, 'hold', { leaseMs: 60_000 }, ['held'])];
-  expect('a second loader under the lease has a larger token', Number(next) > old, true);
+  const [old, next] = [await until<number>(one, 'hold', { leaseMs: 2_000 }, []), await until<number>(two, 'hold', { leaseMs: 60_000 }, ['held'])];
+  expect('a second loader under the lease has a larger token', Number(next) > Number(old), true);
   await pool.query('UPDATE sales_staging SET total = total + 1 WHERE shop <= 3');
   const again = await two.call<{ written: number; unchanged: number }>('loadUnderLease', { mode });
   expect('no record asked, 3 corrected rows: written, unchanged', [again.written, again.unchanged], [3, ROWS - 3]);
