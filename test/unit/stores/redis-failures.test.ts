@@ -211,7 +211,10 @@ describe.runIf(redisAvailable())('redisStore, when things go wrong', () => {
           code: 'STORE_MISCONFIGURED',
           message: expect.stringContaining('password'),
         });
-        const store = redisStore({ client: await stage.client('ioredis'), requestTimeoutMs: 10_000 });
+        const after = new Redis(stage.server.url);
+        after.on('error', () => {});
+        stage.opened({ client: after, close: () => after.disconnect() });
+        const store = redisStore({ client: after, requestTimeoutMs: 10_000 });
         const { error, tookMs } = await timed(store.create('x', sample()));
         expect(error).toMatchObject({ code: 'STORE_MISCONFIGURED', message: expect.stringContaining('password') });
         expect(tookMs).toBeLessThan(5_000);
