@@ -10,6 +10,7 @@ import type { CallFacts, Held } from './claim.ts';
 import { decide, type MoveIntent } from './decide.ts';
 import { isRerunSafeError, RerunSafeError } from './errors.ts';
 import { Lifetime } from './lifetime.ts';
+import { invalidOptions } from './options.ts';
 import type { WriteResult } from './ports.ts';
 import type { Outcome, RecordToWrite, StoredStep, Version } from './record.ts';
 import { Renewal, renewalLimitMs } from './renewal.ts';
@@ -59,6 +60,7 @@ export class Attempt {
   readonly #serial = new Serial();
   readonly #stepWrites = new StepWrites(this.#serial, (changes) => this.#keepSteps(changes));
   #final = false;
+  #committing = false;
 
   constructor(facts: CallFacts, held: Held, onLost: (error: RerunSafeError) => void) {
     this.#facts = facts;
@@ -87,7 +89,9 @@ export class Attempt {
   }
 
   /** undefined takes its mark back. */
-  keepStep(name: string, step: StoredStep | undefined): Promise<MoveResult> {
+  async keepStep(name: string, step: StoredStep | undefined): Promise<MoveResult> {
+    // It would wait for the commit; and the commit for it, where what is committed is written by one that awaits a step.
+    if (this.#committing) throw invalidOptions('run.step', [`the step "${name}" ends while the run is being committed: do it before the commit`]);
     return this.#stepWrites.keep(name, step);
   }
 
@@ -113,7 +117,16 @@ export class Attempt {
   }
 
   /** The completion, written by `send` together with business rows. Where it is known not to have happened, the attempt goes on. */
-  commit(outcome: Outcome, send: Send): Promise<MoveResult> {
+  async commit(outcome: Outcome, send: Send): Promise<MoveResult> {
+    this.#committing = true;
+    try {
+      return await this.#commit(outcome, send);
+    } finally {
+      this.#committing = false;
+    }
+  }
+
+  #commit(outcome: Outcome, send: Send): Promise<MoveResult> {
     return this.#serial.run(async () => {
       if (this.#final) return { kind: 'lost' };
       const result = await this.#finish(outcome, 'completed', send);

@@ -38,7 +38,8 @@ export class LiveRun<T> implements Run<T> {
   readonly #stepNames = new Set<string>();
   /** What a step was refused with, that every later attempt would be refused with too. */
   readonly #stuck = new Set<unknown>();
-  #committing: Promise<void> = Promise.resolve();
+  #isCommitting = false;
+  #committing: Promise<unknown> = Promise.resolve();
 
   constructor(facts: CallFacts, owner: Attempt) {
     this.#facts = facts;
@@ -80,6 +81,7 @@ export class LiveRun<T> implements Run<T> {
 
   async #step<S>(given: string, work: (step: Step) => S | Promise<S>, options: StepOptions<S>): Promise<S> {
     const name = stepName(given, work, options);
+    this.#mustNotBeCommitting();
     if (this.#stepNames.has(name)) {
       throw new RerunSafeError(
         'DUPLICATE_STEP',
@@ -102,9 +104,16 @@ export class LiveRun<T> implements Run<T> {
     }
   }
 
+  /** Inside of a commit, a step or another commit would wait for that one to end. */
+  #mustNotBeCommitting(): void {
+    if (this.#isCommitting)
+      throw invalidOptions(this.operation, ['the run is being committed: no step and no second commit can begin until that has ended']);
+  }
+
   commit(value: T, send: (request: CommitRequest) => ReturnType<Parameters<Attempt['commit']>[1]>): Promise<void> {
     const committing = told(this.#commit(value, send));
-    this.#committing = committing.catch(() => {});
+    // One that is refused ends before the one under way.
+    this.#committing = Promise.allSettled([this.#committing, committing]);
     return committing;
   }
 
@@ -120,6 +129,16 @@ export class LiveRun<T> implements Run<T> {
 
   async #commit(value: T, send: Parameters<Run<T>['commit']>[1]): Promise<void> {
     this.#mustBeOpen();
+    this.#mustNotBeCommitting();
+    this.#isCommitting = true;
+    try {
+      await this.#committed(value, send);
+    } finally {
+      this.#isCommitting = false;
+    }
+  }
+
+  async #committed(value: T, send: Parameters<Run<T>['commit']>[1]): Promise<void> {
     const { id, guard } = this.#facts;
     const { store } = guard;
     const messages = [...this.outbox.pending];

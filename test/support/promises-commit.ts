@@ -89,6 +89,25 @@ export function commitPromises({ fresh }: Promised): void {
       expect(await c.row()).toBe(settled);
     });
 
+    it.concurrent('I10 a step, a second commit, and the end of an earlier step, all inside of a commit, are refused instead of waited for', async () => {
+      const c = fresh();
+      const codes: unknown[] = [];
+      const result = await c.run<string>(async (run) => {
+        const go = gate();
+        const earlier = run.step('earlier', () => go.opened.then(() => 'done'));
+        await run.commit('committed', async (request) => {
+          go.open();
+          const refused = [run.step('inside', () => 1), run.commit('again', over(c.direct)), earlier];
+          for (const outcome of await Promise.allSettled(refused))
+            codes.push(outcome.status === 'rejected' ? (outcome.reason as { code: unknown }).code : outcome);
+          return over(c.direct)(request);
+        });
+        return 'returned';
+      });
+      expect(codes).toEqual(['INVALID_OPTIONS', 'INVALID_OPTIONS', 'INVALID_OPTIONS']);
+      expect(result).toMatchObject({ value: 'committed', saved: true });
+    });
+
     it.concurrent('I8 a transaction that is known to have failed goes to the work, which may go on', async () => {
       const c = fresh();
       const failure = new Error('a rule of the business');
