@@ -16,18 +16,25 @@ export interface OpenClient {
 export type ClientKind = 'redis' | 'ioredis';
 export const CLIENT_KINDS: readonly ClientKind[] = ['redis', 'ioredis'];
 
-/** `settings`: of ioredis only. */
-export async function openClient(kind: ClientKind, url: string, settings: { keyPrefix?: string } = {}): Promise<OpenClient> {
+/** It connects by itself; what is sent meanwhile waits. */
+export function lateClient(kind: ClientKind, url: string, settings: { keyPrefix?: string } = {}): OpenClient {
   if (kind === 'redis') {
     const client = createClient({ url, socket: { reconnectStrategy: 50 } });
     // A server that is stopped by a test.
     client.on('error', () => {});
-    await client.connect();
+    client.connect().catch(() => {});
     return { client, close: () => client.destroy() };
   }
   const client = new Redis(url, { retryStrategy: () => 50, maxRetriesPerRequest: null, ...settings });
   client.on('error', () => {});
   return { client, close: () => client.disconnect() };
+}
+
+/** `settings`: of ioredis only. */
+export async function openClient(kind: ClientKind, url: string, settings: { keyPrefix?: string } = {}): Promise<OpenClient> {
+  const opened = lateClient(kind, url, settings);
+  await send(opened, 'PING');
+  return opened;
 }
 
 /** Sends a plain command, whichever client it is. */

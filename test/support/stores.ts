@@ -3,65 +3,21 @@
  *
  * @module
  */
-import { randomUUID } from 'node:crypto';
 import { TableClient } from '@azure/data-tables';
-import pg from 'pg';
 import type { RecordStore } from '../../src/core/ports.ts';
 import { tableStore } from '../../src/stores/azure-tables/index.ts';
 import { dynamodbStore } from '../../src/stores/dynamodb/index.ts';
 import { memoryStore } from '../../src/stores/memory/index.ts';
-import { postgresStore } from '../../src/stores/postgres/index.ts';
 import { sqliteStore } from '../../src/stores/sqlite/index.ts';
 import { startAzurite } from './azurite.ts';
 import { type Emulator, javaAvailable, startDynalite, startDynamoDbLocal } from './dynamodb.ts';
-import { postgresAvailable, startPostgres } from './postgres.ts';
-import { type FaultProxy, type ProxiedRequest, startFaultProxy } from './proxy.ts';
+import { type ProxiedRequest, startFaultProxy } from './proxy.ts';
 import { databaseFolder } from './sqlite-file.ts';
-import { postgresFraming, startTcpFaultProxy } from './tcp-proxy.ts';
+import { postgreses, redises } from './stores-servers.ts';
+import { concerns, freshName, type StoreSubject, type SubjectKind, type Wire, type WireOperation } from './subject.ts';
 
-export type WireOperation = 'create' | 'replace' | 'delete' | 'read';
-
-/** Whose client a store talks through. */
-export const WIRE_CLIENTS = ['a client of our own', 'a client with the defaults of the SDK', 'a client that never tries again'] as const;
-export type WireClient = (typeof WIRE_CLIENTS)[number];
-
-export interface Wire {
-  readonly proxy: FaultProxy;
-  /**
-   * Over the same table as `store`; every request goes through the proxy. A new client each time: SDKs stop trying again where one client has seen too
-   * many failures.
-   */
-  open(client: WireClient): Required<Pick<RecordStore, 'close'>> & RecordStore;
-  /** Whether a request is that operation on that record. */
-  is(operation: WireOperation, id: string): (request: ProxiedRequest) => boolean;
-}
-
-export interface StoreSubject {
-  /** Not through the proxy. */
-  readonly store: RecordStore;
-  readonly proxy?: FaultProxy;
-  readonly wire?: Wire;
-  /** A table that does not exist. Absent where there are no tables. */
-  missingTable?(): RecordStore;
-  /** A port on which nobody listens. */
-  nowhere?(): RecordStore;
-  /** The same table, seen by a clock that is so much ahead; absent where the store alone tells the time. */
-  ahead?(ms: number): RecordStore;
-  stop(): Promise<void>;
-}
-
-export interface SubjectKind {
-  readonly name: string;
-  /** What every lapse takes beyond the lease, ms. */
-  readonly uncertaintyMs: number;
-  /** A refused write brings the record that stands there; elsewhere it is read, with one more request. */
-  readonly returnsStanding: boolean;
-  /** Reached over a network: it can be down, and its table can be missing. */
-  readonly remote: boolean;
-  /** Default: all of them. */
-  readonly wireClients?: readonly WireClient[];
-  start(): Promise<StoreSubject>;
-}
+export { postgreses, redises } from './stores-servers.ts';
+export { type StoreSubject, type SubjectKind, WIRE_CLIENTS, type Wire, type WireClient, type WireOperation } from './subject.ts';
 
 /** All callers of these tests share one clock, so less than the store's own allowance will do, and no test has to sit it out. */
 export const withUncertainty = (store: RecordStore, uncertaintyMs: number): RecordStore => ({ ...store, clock: { ...store.clock, uncertaintyMs } });
@@ -96,23 +52,16 @@ export const dynalite: SubjectKind = {
   start: async () => dynamodbSubject(await startDynalite()),
 };
 
-export const postgres: SubjectKind = {
-  name: 'PostgreSQL',
-  uncertaintyMs: 0,
-  returnsStanding: true,
-  remote: true,
-  // The driver never tries again by itself.
-  wireClients: ['a client of our own', 'a client with the defaults of the SDK'],
-  start: startPostgresSubject,
-};
-
-/** Under `CI=true` a missing server is a failure, elsewhere it is said in a line. */
-export const postgreses = async (): Promise<readonly SubjectKind[]> => ((await postgresAvailable()) ? [postgres] : []);
-
 /** Under `CI=true` a missing Java is a failure, elsewhere it is said in a line. */
 export const dynamodbs = async (): Promise<readonly SubjectKind[]> => [...((await javaAvailable()) ? [dynamodbLocal] : []), dynalite];
 
-export const subjects = async (): Promise<readonly SubjectKind[]> => [memory, azureTables, ...(await dynamodbs()), ...(await postgreses())];
+export const subjects = async (): Promise<readonly SubjectKind[]> => [
+  memory,
+  azureTables,
+  ...(await dynamodbs()),
+  ...(await postgreses()),
+  ...(await redises()),
+];
 
 async function startSqlite(): Promise<StoreSubject> {
   const { path, remove } = await databaseFolder();
@@ -128,47 +77,6 @@ async function startSqlite(): Promise<StoreSubject> {
     },
   };
 }
-
-async function startPostgresSubject(): Promise<StoreSubject> {
-  const server = await startPostgres();
-  const database = await server.database();
-  const { port } = new URL(database.url);
-  const proxy = await startTcpFaultProxy(Number(port), postgresFraming);
-  const proxied = database.url.replace(`:${port}`, `:${proxy.port}`);
-  // As large as the limit of the other stores, so that a value can be too large for all of them.
-  const maxRecordBytes = 1_048_576;
-  const store = postgresStore({ pool: database.pool(), maxRecordBytes });
-  await store.setUp();
-  const wire: Wire = {
-    proxy,
-    open(client) {
-      if (client === 'a client of our own') return postgresStore({ connectionString: proxied });
-      const pool = new pg.Pool({ connectionString: proxied });
-      pool.on('error', () => {});
-      return { ...postgresStore({ pool }), close: () => pool.end() };
-    },
-    is: (operation, id) => (request) => request.body.includes(POSTGRES_STATEMENTS[operation]) && concerns(request, id),
-  };
-  return {
-    store,
-    proxy,
-    wire,
-    missingTable: () => postgresStore({ pool: database.pool(), tableName: freshName() }),
-    nowhere: () => postgresStore({ connectionString: 'postgres://postgres@127.0.0.1:1/postgres' }),
-    async stop() {
-      await proxy.stop();
-      await database.drop();
-      await server.stop();
-    },
-  };
-}
-
-const POSTGRES_STATEMENTS: Readonly<Record<WireOperation, string>> = {
-  create: 'INSERT INTO',
-  replace: 'UPDATE',
-  delete: 'DELETE FROM',
-  read: '(SELECT 1) AS one',
-};
 
 async function startTables(): Promise<StoreSubject> {
   const azurite = await startAzurite({ services: ['table'] });
@@ -273,6 +181,3 @@ function dynamodbOperation({ headers, body }: ProxiedRequest): WireOperation | u
       return undefined;
   }
 }
-
-const concerns = ({ path, body }: ProxiedRequest, id: string): boolean => path.includes(id) || body.includes(id);
-const freshName = (): string => `t${randomUUID().replaceAll('-', '')}`;
