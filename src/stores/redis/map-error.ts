@@ -10,7 +10,8 @@ import { messageOf, Resent, Unsent } from './wire.ts';
 /** Pass by themselves, or when the server has been helped: starting, busy, failing over, full. */
 const PASSING: ReadonlySet<string> = new Set([
   ...['LOADING', 'BUSY', 'CLUSTERDOWN', 'MASTERDOWN', 'TRYAGAIN', 'OOM', 'MISCONF', 'NOREPLICAS', 'FAILOVER'],
-  ...['UNBLOCKED', 'INPROG'],
+  // In a failover the primary becomes a replica under its clients: a completion has to be tried again until they have found the new one.
+  ...['READONLY', 'UNBLOCKED', 'INPROG'],
 ]);
 
 const HINTS: Readonly<Record<string, string>> = {
@@ -27,7 +28,7 @@ const HINTS: Readonly<Record<string, string>> = {
     'All keys must have the hash tag of the prefix of the store (by default {rerunsafe}): give them that, or the store a prefix with theirs, like "{orders}:rerunsafe:".',
 };
 /** Of the store, or of the way to it, whoever's script it was. */
-const OURS: ReadonlySet<string> = new Set([...PASSING, 'READONLY', 'NOAUTH', 'WRONGPASS', 'NOPERM', 'MOVED', 'CROSSSLOT', 'ASK', 'NOSCRIPT']);
+const OURS: ReadonlySet<string> = new Set([...PASSING, 'NOAUTH', 'WRONGPASS', 'NOPERM', 'MOVED', 'CROSSSLOT', 'ASK', 'NOSCRIPT']);
 
 /** The first word of what the server answered, also of what a command in a script was answered (before Redis 7 that is wrapped); undefined: no answer. */
 export function replyCodeOf(error: unknown): string | undefined {
