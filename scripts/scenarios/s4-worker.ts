@@ -66,7 +66,7 @@ const { log } = serve({
     const { QueueClient } = await import('@azure/storage-queue');
     const queue = new QueueClient(connectionString, queueName);
     const poison = new QueueClient(connectionString, `${queueName}-poison`);
-    const pace = { batchSize: 1, hiddenS: 2, retryAfterS: 1, maxDequeueCount: 5 };
+    const pace = { batchSize: 1, hiddenS: 4, retryAfterS: 1, maxDequeueCount: 5 };
     if (host === undefined) throw new Error('no host');
     void listen(host, 'queue', { queue, poison, ...pace, settled: ({ end }) => log(end) });
   },
