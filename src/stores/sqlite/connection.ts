@@ -5,9 +5,9 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { CallOptions } from '../../core/ports.ts';
-import { toStoreError } from './map-error.ts';
+import { isBusy, toStoreError } from './map-error.ts';
 import type { Session, Source } from './source.ts';
-import { reading, writing } from './transaction.ts';
+import { hasStatementGoingOn, reading, writing } from './transaction.ts';
 import { newLine, whenFree } from './when-free.ts';
 
 export interface Connection {
@@ -42,6 +42,17 @@ export function connect(source: Source, busyTimeoutMs: number): Connection {
   const run = <T>(transaction: typeof reading, session: Session, body: (session: Session) => T): T =>
     transaction(session.database, () => body(session));
 
+  function written<T>(body: (session: Session) => T): T {
+    const session = source.session();
+    try {
+      return run(writing, session, body);
+    } catch (error) {
+      // A statement of the caller's that nobody ends would keep all that come after from committing.
+      if (!isBusy(error) && hasStatementGoingOn(session.database)) source.abandon();
+      throw error;
+    }
+  }
+
   return {
     async read(call, body) {
       // Nothing here waits for the network: a loop of replays would keep every timer from running.
@@ -49,7 +60,7 @@ export function connect(source: Source, busyTimeoutMs: number): Connection {
       // Reading needs no lock: it must not stand behind those who wait for one.
       return counted(newLine(), () => run(reading, source.session(), body), call);
     },
-    write: (call, body) => counted(writers, () => run(writing, source.session(), body), call),
+    write: (call, body) => counted(writers, () => written(body), call),
     setUp: (statements) =>
       counted(writers, () =>
         run(writing, source.session(true), ({ database }) => {

@@ -5,6 +5,7 @@
  * @module
  */
 import type { DatabaseSync } from 'node:sqlite';
+import { writeUnknown } from '../../core/errors.ts';
 import { checkFence, mustHold, rowIdOf } from '../../core/fence.ts';
 import { checkOptions, has, isSignal } from '../../core/options.ts';
 import type { Fence } from '../../core/ports.ts';
@@ -13,7 +14,7 @@ import { prepareOn } from './source.ts';
 import { DEFAULT_TABLE_NAME, isTableName, sqlFor } from './table.ts';
 import { writing } from './transaction.ts';
 import { DEFAULT_BUSY_TIMEOUT_MS, isBusyTimeout, type Line, newLine, whenFree } from './when-free.ts';
-import { doWork, isWork, ofTheCaller } from './work.ts';
+import { doWorkWithin, Ended, isWork, ofTheCaller } from './work.ts';
 
 export interface FencedTransactionOptions {
   /** The table of the store that the lease or record is kept in. Default `rerunsafe`. */
@@ -41,7 +42,7 @@ interface Holder {
  * `journal_mode = WAL`. Keep it short: nobody else writes to the file meanwhile, and nothing renews the lease.
  *
  * @throws RerunSafeError `STALE_TOKEN` with `facts.token` and `facts.storedToken`, and nothing was run; `STORE_UNAVAILABLE`, `STORE_MISCONFIGURED`
- * (also where the table has nothing under the fence's name): nothing was written; `WRITE_UNKNOWN`: the commit may have taken effect; `INVALID_OPTIONS`. What `work` throws comes through
+ * (also where the table has nothing under the fence's name): nothing was written; `WRITE_UNKNOWN`: the commit may have taken effect, or the work ended the transaction itself; `INVALID_OPTIONS`. What `work` throws comes through
  * untouched, rolled back.
  *
  * @example
@@ -60,11 +61,12 @@ export async function fencedTransaction<T>(
   const { holder } = sqlFor(tableName);
   const attempt = (): T => {
     mustHold(fence, prepareOn(database, holder).get(rowIdOf(fence.id)) as unknown as Holder | undefined, `the table ${tableName}`);
-    return doWork('fencedTransaction', () => work(database));
+    return doWorkWithin(database, 'fencedTransaction', () => work(database));
   };
   try {
     return await whenFree(lineOf(database), () => writing(database, attempt), { busyTimeoutMs, signal });
   } catch (error) {
+    if (error instanceof Ended) throw writeUnknown('the transaction was over before its work was: what that wrote may stand, and was not fenced', error.cause);
     const theirs = ofTheCaller(error);
     throw theirs === undefined ? toStoreError(error, 'fenced transaction') : theirs.thrown;
   }

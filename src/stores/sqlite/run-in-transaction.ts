@@ -41,9 +41,10 @@ const RULES: Rules = { ...IN_TRANSACTION_RULES, store: has('read', 'create', 're
  *
  * There is no lease and nothing goes stale: whoever dies is rolled back by the next process that opens the file. Others wait for the file's lock
  * (`busyTimeoutMs` of the store), then a duplicate gets the value of the first; a replay waits for no lock. A throw rolls everything back, and may run
- * again; a `PermanentError` is remembered, without what the work wrote.
+ * again; a `PermanentError` is remembered, without what the work wrote. Where SQLite has ended the transaction by itself (`OR ROLLBACK`, a trigger's
+ * `RAISE(ROLLBACK)`, a full disk) nothing can be remembered: what was thrown comes through, and it may run again.
  *
- * `work` is synchronous and must not end the transaction. Nobody else writes to the file meanwhile, and no timer of this process fires: keep it short,
+ * `work` is synchronous, must not end the transaction, and reads what its writing statements return (`INSERT … RETURNING`) to the end. Nobody else writes to the file meanwhile, and no timer of this process fires: keep it short,
  * and do what has to be awaited before, or in `runOnce` with `commitWith`. It is called again where readers were in the way of the commit, which does not
  * happen with `journal_mode = WAL`.
  *

@@ -66,7 +66,7 @@ function worked<T>({ what, call, session, work }: Pick<Try<T>, 'what' | 'call' |
     if (messages.length > 0) throw invalidOptions(what, [`SQLite has no outbox, and ${messages.length} message(s) were added to it`]);
     return { value };
   } catch (error) {
-    if (error instanceof Thrown) return { thrown: error.thrown };
+    if (error instanceof Thrown && !error.isUndone) return { thrown: error.thrown };
     throw error;
   } finally {
     end();

@@ -25,12 +25,14 @@ export interface Source {
   load(): Promise<void>;
   /** `mayCreate`: by setting up alone. A mistyped path must not become an empty database, in which nothing has ever run. */
   session(mayCreate?: boolean): Session;
+  /** The connection has a statement under way that nothing here can end. A file of our own is opened anew; the caller's connection is the caller's. */
+  abandon(): void;
   close(): void;
 }
 
 export function givenDatabase(database: DatabaseSync): Source {
   const session = sessionOn(database);
-  return { what: 'database', load: async () => {}, session: () => session, close: () => {} };
+  return { what: 'database', load: async () => {}, session: () => session, abandon: () => {}, close: () => {} };
 }
 
 export function databaseFile(given: string): Source {
@@ -57,6 +59,10 @@ export function databaseFile(given: string): Source {
       const session = sessionOn(openFile(sqlite, path));
       opened = { session, file: identityOf(path) };
       return session;
+    },
+    abandon() {
+      // With it all that is kept there would be gone.
+      if (path !== IN_MEMORY) close();
     },
     close,
   };

@@ -5,7 +5,7 @@
  */
 import type { DatabaseSync } from 'node:sqlite';
 import { writeUnknown } from '../../core/errors.ts';
-import { isBusy, isConstraint, isNoTransaction } from './map-error.ts';
+import { isBusy, isConstraint, isGoingOn, isNoTransaction } from './map-error.ts';
 
 /**
  * Holds the file's write lock from its first statement on, so that what `body` reads is what it writes over.
@@ -29,7 +29,7 @@ export function writing<T>(database: DatabaseSync, body: () => T): T {
     if (isNoTransaction(error)) throw writeUnknown('the transaction was over before its work was: what the work wrote after that stands', error);
     rollBack(database);
     // Readers in the way (without a write-ahead log) and deferred constraints: the transaction was still open, and is not any more.
-    if (isBusy(error) || isConstraint(error)) throw error;
+    if (isBusy(error) || isGoingOn(error) || isConstraint(error)) throw error;
     throw writeUnknown('SQLite COMMIT', error);
   }
   return value;
@@ -42,6 +42,16 @@ export function reading<T>(database: DatabaseSync, body: () => T): T {
     return body();
   } finally {
     rollBack(database);
+  }
+}
+
+/** One that writes. SQLite opens no savepoint beside it. */
+export function hasStatementGoingOn(database: DatabaseSync): boolean {
+  try {
+    database.exec('SAVEPOINT "rerunsafe probe"; RELEASE "rerunsafe probe"');
+    return false;
+  } catch (error) {
+    return isGoingOn(error);
   }
 }
 

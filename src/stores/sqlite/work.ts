@@ -5,13 +5,18 @@
  */
 import type { DatabaseSync } from 'node:sqlite';
 import { invalidOptions, isFunction, type Rule } from '../../core/options.ts';
-import { isConstraint, isNoSavepoint, isOfSqlite } from './map-error.ts';
+import { realSystem } from '../../core/system.ts';
+import { isConstraint, isGoingOn, isNoSavepoint } from './map-error.ts';
+import { type Watch, watch } from './watch.ts';
 
 /** Thrown by the work, apart from SQLite's own failures around it. */
 export class Thrown {
   readonly thrown: unknown;
-  constructor(thrown: unknown) {
+  /** The transaction is gone, or good for nothing more, and nothing of it stands: it cannot keep what was thrown. */
+  readonly isUndone: boolean;
+  constructor(thrown: unknown, isUndone = false) {
     this.thrown = thrown;
+    this.isUndone = isUndone;
   }
 }
 
@@ -51,32 +56,52 @@ export function ofTheCaller(error: unknown): Thrown | undefined {
   return isConstraint(error) ? new Thrown(error) : isConstraint(cause) ? new Thrown(cause) : undefined;
 }
 
-const SAVEPOINT = 'rerunsafe_work';
-
 /**
  * The work alone, within a transaction of ours: where it fails, what it wrote is taken back and nothing else.
  *
- * @throws {@link Thrown}, {@link Ended}, and `INVALID_OPTIONS` for a promise.
+ * @throws {@link Thrown}, {@link Ended}, and `INVALID_OPTIONS` for a promise, or for a statement that is still going on.
  */
 export function doWorkWithin<T>(database: DatabaseSync, what: string, work: () => T): T {
-  database.exec(`SAVEPOINT ${SAVEPOINT}`);
+  const watching = watch(database);
+  try {
+    return within(database, watching, () => doWork(what, work));
+  } finally {
+    watching.end();
+  }
+}
+
+function within<T>(database: DatabaseSync, watching: Watch, work: () => T): T {
+  // The work may set savepoints of its own, under any name: the innermost of a name is the one that is rolled back to.
+  const savepoint = `"rerunsafe ${realSystem.nonce()}"`;
+  database.exec(`SAVEPOINT ${savepoint}`);
   let value: T;
   try {
-    value = doWork(what, work);
+    value = work();
   } catch (error) {
-    // After some failures of its own SQLite has rolled back already, and nothing stands.
-    if (!(error instanceof Thrown && isOfSqlite(error.thrown))) end(database, `ROLLBACK TO ${SAVEPOINT}; RELEASE ${SAVEPOINT}`);
-    throw error;
+    const undone = takenBack(database, savepoint, watching);
+    throw undone && error instanceof Thrown ? new Thrown(error.thrown, true) : error;
   }
-  end(database, `RELEASE ${SAVEPOINT}`);
+  try {
+    database.exec(`RELEASE ${savepoint}`);
+  } catch (error) {
+    throw isNoSavepoint(error) ? new Ended(error) : error;
+  }
   return value;
 }
 
-/** Also tells whether the transaction is still the one that the work was begun in. */
-function end(database: DatabaseSync, sql: string): void {
+/**
+ * @returns whether all of the transaction is undone, and not the work alone
+ * @throws {@link Ended}
+ */
+function takenBack(database: DatabaseSync, savepoint: string, watching: Watch): boolean {
   try {
-    database.exec(sql);
+    database.exec(`ROLLBACK TO ${savepoint}; RELEASE ${savepoint}`);
+    return false;
   } catch (error) {
-    throw isNoSavepoint(error) ? new Ended(error) : error;
+    // Nothing can be committed before that statement has ended.
+    if (isGoingOn(error)) return true;
+    if (!isNoSavepoint(error)) throw error;
+    if (watching.isUntouched()) return true;
+    throw new Ended(error);
   }
 }
