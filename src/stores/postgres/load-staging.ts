@@ -31,7 +31,7 @@ const COLUMNS = 'SELECT attname::text AS name FROM pg_attribute WHERE attrelid =
  * Loads a staging table in one statement: what is not there is inserted, what stands there otherwise is updated, what stands there just so is left
  * alone. The same statement looks whether every staged row has a key of its own, and loads nothing where one has not.
  *
- * @throws RerunSafeError as `upsert`; `INVALID_OPTIONS` with `facts.doubled` and `facts.keyless`: so many keys are staged more than once, so many rows
+ * @throws RerunSafeError as `upsert`; `INVALID_OPTIONS` with `facts.doubled` and `facts.keyless`: so many keys are staged more than once (as `into` stores them), so many rows
  * have NULL in their key (which equals nothing, so that each load would insert them again).
  *
  * @example
@@ -47,12 +47,12 @@ export async function loadStaging(tx: Queryable, options: LoadStagingOptions): P
   const fence = options.fence === undefined ? undefined : rowFence(options.fence);
   const staging = qualified(options.from, options.fromSchema);
   const table = qualified(options.into, options.schema);
-  return inOneGo('loadStaging', tx, mode, async () => {
-    const { told, generated, rounded } = await lookAt('loadStaging', tx, table, key, mode);
+  return inOneGo('loadStaging', tx, options, async () => {
+    const { told, generated, types } = await lookAt('loadStaging', tx, table, key, mode);
     const ours = new Set([...generated, fence?.column]);
     const columns = options.columns ?? (await columnsOf(tx, staging)).filter((column) => !ours.has(column));
     const update = columnsToUpdate('loadStaging', options, columns, fence?.column);
-    const plan: Plan = { table, mode, columns, key, update, fence: fence?.column, told, rounded };
+    const plan: Plan = { table, mode, columns, key, update, fence: fence?.column, told, types };
     const source = tableSource(plan, staging);
     const values = fence === undefined ? [] : [fence.token];
     const counts = await write(tx, plan, source, values);
@@ -70,7 +70,9 @@ function refuseKeys(from: string, facts: Counts['facts'] = {}): number {
   const [doubled, keyless] = [Number(facts.doubled), Number(facts.keyless)];
   if (doubled + keyless === 0) return Number(facts.staged);
   const problems = [
-    ...(doubled > 0 ? [`${doubled} keys are in ${from} more than once, and which of those rows should stand nobody can tell`] : []),
+    ...(doubled > 0
+      ? [`${doubled} keys are in ${from} more than once, as they would be stored, and which of those rows should stand nobody can tell`]
+      : []),
     ...(keyless > 0 ? [`${keyless} rows of ${from} have NULL in their key, and would be inserted again by each load`] : []),
   ];
   throw new RerunSafeError('INVALID_OPTIONS', `loadStaging: ${problems.join('; ')}. Nothing was loaded.`, { facts: { problems, doubled, keyless } });

@@ -4,6 +4,7 @@
  * @module
  */
 import { invalidOptions } from '../../core/options.ts';
+import { STORED_TYPES, type StoredTypes } from './as-stored.ts';
 import { quoted } from './names.ts';
 import type { Queryable } from './query.ts';
 import { type Mode, NOT_TOLD } from './upsert-sql.ts';
@@ -13,21 +14,16 @@ export interface Target {
   readonly told: string;
   /** Columns that PostgreSQL alone writes. */
   readonly generated: readonly string[];
-  /** What a value becomes by being stored, for columns that round it: `numeric(10,2)`. */
-  readonly rounded: Readonly<Record<string, string>>;
+  readonly types: StoredTypes;
 }
 
 const MERGE = 150_000;
 const MERGE_RETURNING = 170_000;
 const RETURNING_OLD = 180_000;
 
-/** These refuse what is too long when it is stored, and cut it when it is cast: it would pass for what stands there. */
-const CUT = ['bpchar', 'varchar', 'bit', 'varbit'];
-
 const SQL = `SELECT current_setting('server_version_num')::int::text AS version, c.relkind::text AS kind,
   to_json(ARRAY(SELECT attname::text FROM pg_attribute WHERE attrelid = c.oid AND attnum > 0 AND (attidentity = 'a' OR attgenerated <> '')))::text AS generated,
-  (SELECT coalesce(json_object_agg(attname, format_type(atttypid, atttypmod)), '{}') FROM pg_attribute JOIN pg_type AS t ON t.oid = atttypid
-    WHERE attrelid = c.oid AND attnum > 0 AND atttypmod >= 0 AND t.typtype <> 'd' AND NOT ARRAY[atttypid, t.typelem] && $3::regtype[]::oid[])::text AS rounded,
+  (${STORED_TYPES})::text AS types,
   EXISTS (SELECT FROM pg_index AS i WHERE i.indrelid = c.oid AND i.indisunique AND i.indisvalid AND i.indpred IS NULL AND i.indexprs IS NULL
     AND (SELECT array_agg(attname::text) FROM pg_attribute WHERE attrelid = c.oid AND attnum = ANY ((i.indkey::int2[])[0:i.indnkeyatts - 1])) <@ $2::text[])::text AS keyed
 FROM pg_class AS c WHERE c.oid = $1::regclass`;
@@ -40,8 +36,8 @@ const ONE_AT_A_TIME = `SELECT pg_advisory_xact_lock(hashtextextended('rerunsafe 
  * @throws RerunSafeError `INVALID_OPTIONS` where the server cannot merge, or nothing keeps two that merge at once from inserting the same row twice.
  */
 export async function lookAt(what: string, tx: Queryable, table: string, key: readonly string[], mode: Mode): Promise<Target> {
-  const { rows } = await tx.query(SQL, [table, key, CUT]);
-  const { version, kind, generated, rounded, keyed } = rows[0] ?? {};
+  const { rows } = await tx.query(SQL, [table, key]);
+  const { version, kind, generated, types, keyed } = rows[0] ?? {};
   const number = Number(version);
   if (mode === 'merge' && number < MERGE) {
     throw invalidOptions(what, [
@@ -55,7 +51,7 @@ export async function lookAt(what: string, tx: Queryable, table: string, key: re
   return {
     told: toldBy(number, String(kind), mode, key),
     generated: JSON.parse(String(generated)) as string[],
-    rounded: JSON.parse(String(rounded)) as Record<string, string>,
+    types: JSON.parse(String(types)) as StoredTypes,
   };
 }
 

@@ -8,7 +8,7 @@ import { invalidOptions } from '../../core/options.ts';
 export type Row = Readonly<Record<string, unknown>>;
 
 /** Parameters are numbered by 16 bits. One is the token. */
-const MOST_VALUES = 65_535 - 1;
+export const MOST_VALUES = 65_535 - 1;
 
 /**
  * @returns the values of one statement each, row by row
@@ -52,7 +52,7 @@ function rowProblem(row: unknown, columns: ReadonlySet<string>, key: readonly st
   return empty === undefined ? undefined : `has null in the column ${empty}, which is in the key`;
 }
 
-/** As the driver would send it, more or less: 7, 7n and '7' are one key. What is left is found by PostgreSQL. */
+/** As the driver would send it, more or less: 7, 7n and '7' are one key. What is left PostgreSQL finds. */
 function textOf(value: unknown): string {
   if (value instanceof Date) return String(value.getTime());
   if (value instanceof Uint8Array) return Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString('hex');

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { asStored, keyStored, type StoredTypes } from './as-stored.ts';
 import { quoted } from './names.ts';
 
 export type Mode = 'on conflict' | 'merge';
@@ -19,13 +20,13 @@ export interface Plan {
   readonly fence: string | undefined;
   /** In SQL: what is true of an inserted row and false of an updated one. */
   readonly told: string;
-  /** Types of columns that round what is stored in them, in SQL. */
-  readonly rounded: Readonly<Record<string, string>>;
+  readonly types: StoredTypes;
 }
 
 /** `WITH` clauses, and what to select the columns from. */
 export interface Source {
   readonly before: readonly string[];
+  /** The columns of the key are as they would be stored. */
   readonly from: string;
   /** As `INSERT` takes it. */
   readonly insert: string;
@@ -47,8 +48,7 @@ const same = (key: readonly string[]): string => key.map((column) => `${T}.${quo
 const written = ({ columns, fence }: Plan): string => list(fence === undefined ? columns : [...columns, fence]);
 
 /** Parameters in the order of the rows; their types are those of the table, found by PostgreSQL. */
-export function rowsSource(plan: Plan, count: number): Source {
-  const { columns, fence, table } = plan;
+export function rowsSource({ columns, key, fence, table, types }: Plan, count: number): Source {
   const first = fence === undefined ? 1 : 2;
   const tuples = (before: string, after: string): string =>
     Array.from(
@@ -59,20 +59,20 @@ export function rowsSource(plan: Plan, count: number): Source {
   const typed = `(false, ${columns.map((column) => `(NULL::${table}).${quoted(column)}`).join(', ')}), ${tuples('true, ', '')}`;
   return {
     before: [],
-    from: `(SELECT ${list(columns)} FROM (VALUES ${typed}) AS given (${GIVEN}, ${list(columns)}) WHERE ${GIVEN})`,
+    from: `(SELECT ${keyStored(types, columns, key)} FROM (VALUES ${typed}) AS given (${GIVEN}, ${list(columns)}) WHERE ${GIVEN})`,
     insert: `VALUES ${tuples('', fence === undefined ? '' : `, ${TOKEN}`)}`,
     facts: [],
   };
 }
 
 /** A whole table, if every row of it has a key of its own; otherwise nothing, and the counts that tell why. */
-export function tableSource({ columns, key, fence }: Plan, staging: string): Source {
+export function tableSource({ columns, key, fence, types }: Plan, staging: string): Source {
   const good = '(SELECT doubled + keyless = 0 FROM rerunsafe_seen)';
   const keyless = key.map((column) => `${quoted(column)} IS NULL`).join(' OR ');
   return {
     before: [
       // Once, so that what is checked is what is loaded.
-      `rerunsafe_staged AS MATERIALIZED (SELECT ${list(columns)} FROM ${staging})`,
+      `rerunsafe_staged AS MATERIALIZED (SELECT ${keyStored(types, columns, key)} FROM ${staging})`,
       `rerunsafe_seen AS MATERIALIZED (SELECT coalesce(sum(n), 0)::bigint AS staged, count(*) FILTER (WHERE n > 1 AND NOT keyless) AS doubled, count(*) FILTER (WHERE keyless) AS keyless FROM (SELECT count(*) AS n, (${keyless}) AS keyless FROM rerunsafe_staged GROUP BY ${list(key)}) AS keys)`,
     ],
     from: `(SELECT ${list(columns)} FROM rerunsafe_staged WHERE ${good})`,
@@ -112,12 +112,12 @@ function insertSql(plan: Plan, { insert }: Source): string {
 }
 
 function mergeSql(plan: Plan, { from }: Source): string {
-  const { table, columns, key, update, fence, rounded } = plan;
+  const { table, columns, key, update, fence, types } = plan;
   const sets = setsOf(plan, S);
   // A row that is left alone is not locked. This holds the stale ones until they are counted.
   const stale =
     fence === undefined ? '' : ` WHEN MATCHED AND ${T}.${quoted(fence)} > ${TOKEN} THEN UPDATE SET ${quoted(fence)} = ${T}.${quoted(fence)}`;
-  const matched = sets.length === 0 ? '' : ` WHEN MATCHED AND (${changed(update, fence, S, rounded)}) THEN UPDATE SET ${sets.join(', ')}`;
+  const matched = sets.length === 0 ? '' : ` WHEN MATCHED AND (${changed(update, fence, S, types)}) THEN UPDATE SET ${sets.join(', ')}`;
   const values = fence === undefined ? list(columns, S) : `${list(columns, S)}, ${TOKEN}`;
   return `MERGE INTO ${table} AS ${T} USING ${from} AS ${S} ON ${same(key)}${stale}${matched} WHEN NOT MATCHED THEN INSERT (${written(plan)}) VALUES (${values})`;
 }
@@ -128,10 +128,10 @@ function setsOf({ update, fence }: Plan, from: string): string[] {
 }
 
 /** By their text, byte by byte: `=` takes 1.0 for 1.00 and, in `citext`, A for a, and `json` has none. `excluded` is as it would be stored. */
-function changed(update: readonly string[], fence: string | undefined, from: string, rounded: Plan['rounded']): string {
+function changed(update: readonly string[], fence: string | undefined, from: string, types: StoredTypes): string {
   const columns = update.map((column) => {
-    const as = Object.hasOwn(rounded, column) ? `::${rounded[column]}` : '';
-    return `${T}.${quoted(column)}::text COLLATE "C" IS DISTINCT FROM ${from}.${quoted(column)}${as}::text COLLATE "C"`;
+    const to = asStored(types, column, `${from}.${quoted(column)}`);
+    return `${T}.${quoted(column)}::text COLLATE "C" IS DISTINCT FROM (${to})::text COLLATE "C"`;
   });
   return (fence === undefined ? columns : [...columns, `${T}.${quoted(fence)} IS DISTINCT FROM ${TOKEN}`]).join(' OR ');
 }

@@ -4,6 +4,7 @@
  * @module
  */
 import { checkOptions, has, type Rule } from '../../core/options.ts';
+import { refuseDoubled } from './doubled-keys.ts';
 import { isIdentifier, qualified } from './names.ts';
 import type { Queryable } from './query.ts';
 import { rowFence } from './row-fence.ts';
@@ -36,8 +37,9 @@ export interface UpsertOptions extends UpsertTarget {
  * `tx` is a connection on which a transaction is open. A call that fails leaves nothing behind, whatever becomes of the rest of the transaction.
  *
  * @throws RerunSafeError `STALE_TOKEN` with `facts.token` and `facts.storedToken`; `INVALID_OPTIONS`: rows that differ in their columns, are there
- * twice, or have undefined anywhere or null in the key; a name that PostgreSQL would cut; `merge` before PostgreSQL 15, or with no unique index; no
- * transaction. What PostgreSQL says of table and rows comes through untouched.
+ * twice (also by keys that the table stores as one: 1.012 and 1.01 in `numeric(10,2)`; `facts.doubled`), or have undefined anywhere or null in the key; a name that PostgreSQL would cut; `merge` before PostgreSQL 15, or with no unique index; no
+ * transaction. Under REPEATABLE READ and SERIALIZABLE PostgreSQL's 40001 where another transaction has written the same rows meanwhile: do all of it again,
+ * as `runInTransaction` does. What PostgreSQL says of table and rows comes through untouched.
  *
  * @example
  * await fencedTransaction(pool, lease.fence, (tx) =>
@@ -53,9 +55,10 @@ export async function upsert(tx: Queryable, options: UpsertOptions): Promise<Ups
   const update = rows.length === 0 ? [] : columnsToUpdate('upsert', options, columns, fence?.column);
   const batches = checkRows('upsert', rows, columns, key);
   const table = qualified(options.table, options.schema);
-  return inOneGo('upsert', tx, mode, async () => {
-    const { told, rounded } = await lookAt('upsert', tx, table, key, mode);
-    const plan: Plan = { table, mode, columns, key, update, fence: fence?.column, told, rounded };
+  return inOneGo('upsert', tx, options, async () => {
+    const { told, types } = await lookAt('upsert', tx, table, key, mode);
+    const plan: Plan = { table, mode, columns, key, update, fence: fence?.column, told, types };
+    await refuseDoubled('upsert', tx, plan, rows);
     let done = { written: 0, inserted: 0 };
     for (const batch of batches) {
       const source = rowsSource(plan, batch.length);
