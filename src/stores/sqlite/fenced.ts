@@ -66,7 +66,8 @@ export async function fencedTransaction<T>(
   try {
     return await whenFree(lineOf(database), () => writing(database, attempt), { busyTimeoutMs, signal });
   } catch (error) {
-    if (error instanceof Ended) throw writeUnknown('the transaction was over before its work was: what that wrote may stand, and was not fenced', error.cause);
+    if (error instanceof Ended)
+      throw writeUnknown('the transaction was over before its work was: what that wrote may stand, and was not fenced', error.cause);
     const theirs = ofTheCaller(error);
     throw theirs === undefined ? toStoreError(error, 'fenced transaction') : theirs.thrown;
   }
