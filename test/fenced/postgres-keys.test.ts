@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import {
+  fencedClaim,
   type LoadStagingOptions,
   loadStaging,
   runInTransaction,
@@ -114,6 +115,14 @@ describe.runIf(await postgresAvailable())('keys that are stored otherwise than t
       expect(await load({ from, into, key, mode })).toMatchObject({ written: 1 });
       expect(await load({ from, into, key, mode })).toMatchObject({ written: 0, unchanged: 1 });
     });
+  });
+
+  it.each(ROUNDING)('S6 I4 fencedClaim finds the row of a key of type %s that is rounded', async (type, stands, same, other) => {
+    const table = await keyed(type);
+    await put({ table, key, rows: [{ k: stands, v: 'a' }] });
+    expect(await fencedClaim(stage.pool, { table, key: { k: same }, fence: { token: 7 } })).toMatchObject({ v: 'a', fence: '7' });
+    await expect(fencedClaim(stage.pool, { table, key: { k: same }, fence: { token: 6 } })).rejects.toMatchObject({ code: 'STALE_TOKEN' });
+    expect(await fencedClaim(stage.pool, { table, key: { k: other }, fence: { token: 7 } })).toBeUndefined();
   });
 
   it.each(['repeatable read', 'serializable'] as const)(

@@ -5,6 +5,7 @@
  * @module
  */
 import { quoted } from './names.ts';
+import type { Queryable } from './query.ts';
 
 /** Of a column; of a domain, what that is made of. In SQL. */
 export interface StoredType {
@@ -31,6 +32,11 @@ export const STORED_TYPES = `WITH RECURSIVE kind (name, oid, mod, coll) AS (
     'collation', (SELECT quote_ident(n.nspname) || '.' || quote_ident(c.collname) FROM pg_collation AS c JOIN pg_namespace AS n ON n.oid = c.collnamespace
       WHERE c.oid = kind.coll AND kind.coll <> t.typcollation))), '{}')
   FROM kind JOIN pg_type AS t ON t.oid = kind.oid WHERE t.typtype <> 'd'`;
+
+export async function storedTypes(tx: Queryable, table: string): Promise<StoredTypes> {
+  const { rows } = await tx.query(`SELECT (${STORED_TYPES})::text AS types`, [table]);
+  return JSON.parse(String(rows[0]?.types)) as StoredTypes;
+}
 
 /** `value`, as `column` would store it. A column that is not there is for PostgreSQL to tell. */
 export function asStored(types: StoredTypes, column: string, value: string): string {

@@ -5,6 +5,7 @@
  */
 import { storeUnavailable } from '../../core/errors.ts';
 import { checkOptions, has, invalidOptions, type Rule } from '../../core/options.ts';
+import { asStored, storedTypes } from './as-stored.ts';
 import { isIdentifier, qualified, quoted } from './names.ts';
 import type { Queryable } from './query.ts';
 import { type RowFence, rowFence, staleRows } from './row-fence.ts';
@@ -13,7 +14,7 @@ export interface FencedClaimOptions {
   readonly table: string;
   /** Default: the first of the search path that has the table. */
   readonly schema?: string;
-  /** The row, by the columns of its key: `{ day: '2026-03-01', shop: 7 }`. */
+  /** The row, by the columns of its key: `{ day: '2026-03-01', shop: 7 }`. Rounded as the columns round what is stored in them. */
   readonly key: Readonly<Record<string, unknown>>;
   /** `lease.fence` or `run.fence`, and the column of the row that keeps the token: `{ ...lease.fence, column: 'written_by' }`. */
   readonly fence: RowFence;
@@ -37,7 +38,8 @@ export async function fencedClaim<R extends object = Record<string, unknown>>(tx
   const fence = rowFence(options.fence);
   const table = qualified(options.table, options.schema);
   const column = quoted(fence.column);
-  const where = Object.keys(options.key).map((name, at) => `${quoted(name)} = $${at + 2}`);
+  const types = await storedTypes(tx, table);
+  const where = Object.keys(options.key).map((name, at) => `${quoted(name)} = ${asStored(types, name, `$${at + 2}`)}`);
   const own = `(${column} > $1::bigint) IS NOT TRUE`;
   const values = [fence.token, ...Object.values(options.key)];
   for (let round = 1; round <= ROUNDS; round += 1) {
