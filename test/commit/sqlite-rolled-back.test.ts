@@ -96,6 +96,25 @@ describe('work in a transaction of SQLite whose rows must not stand', () => {
     expect(await runInTransaction(options(), insert(3))).toBe(3);
   });
 
+  it("I8 so it is on a connection of the caller's without a write-ahead log; rows in another file may stand, whatever SQLite has ended", async () => {
+    await its.store.close();
+    its.plain.exec('PRAGMA journal_mode = DELETE');
+    const store = sqliteStore({ database: its.plain });
+    const failing = (key: number, work: (db: DatabaseSync) => void) => caught(runInTransaction(options({ store, key, onThrow: remember }), work));
+    const raises = (db: DatabaseSync): void => {
+      insert(1)(db);
+      db.exec('INSERT INTO no VALUES (1)');
+    };
+    expect(await failing(1, raises)).toMatchObject({ code: 'ERR_SQLITE_ERROR', message: 'no rows' });
+    expect(await runInTransaction(options({ store }), insert(2))).toBe(2);
+    expect(await failing(2, (db) => db.exec('ROLLBACK; INSERT INTO line VALUES (3); INSERT INTO only VALUES (1)'))).toMatchObject(BLOCKED);
+    its.plain.exec("ATTACH ':memory:' AS beside; ATTACH '' AS besides");
+    expect(await failing(3, raises)).toMatchObject({ code: 'ERR_SQLITE_ERROR', message: 'no rows' });
+    its.plain.exec(`ATTACH '${its.stage.path}.other' AS other`);
+    expect(await failing(4, raises)).toMatchObject(BLOCKED);
+    expect(lines()).toEqual([2, 3]);
+  });
+
   it('I8 in memory nothing tells whether rows stand: the record is blocked', async () => {
     const store = its.stage.opened(sqliteStore({ path: ':memory:' }));
     await store.setUp?.();
