@@ -4,18 +4,19 @@
  * @module
  */
 import { commitThrough } from '../../core/commit-through.ts';
-import { type RerunSafeError, storeUnavailable } from '../../core/errors.ts';
-import { checkOptions, invalidOptions, isFunction, isInteger, isSignal, type Rules } from '../../core/options.ts';
+import { storeUnavailable } from '../../core/errors.ts';
+import { checkOptions, isFunction, isInteger, isSignal, type Rules } from '../../core/options.ts';
 import type { WriteResult } from '../../core/ports.ts';
 import type { CommitRequest, Run } from '../../core/run.ts';
 import { pause, realSystem } from '../../core/system.ts';
 import { pauseBeforeMs } from '../../core/waits.ts';
+import { foundSchema, schemasSql } from './found-schemas.ts';
 import { type Internals, postgres } from './internals.ts';
-import { isSerializationFailure, mapError } from './map-error.ts';
+import { isSerializationFailure, mapError, sqlStateOf } from './map-error.ts';
 import { qualified } from './names.ts';
 import { insertMessages } from './outbox-insert.ts';
-import { OUTBOX_RULES } from './outbox-table.ts';
-import { codeOf, IN_FAILED_TRANSACTION } from './session.ts';
+import { DEFAULT_OUTBOX_TABLE, OUTBOX_RULES } from './outbox-table.ts';
+import { IN_FAILED_TRANSACTION } from './session.ts';
 import { type Isolation, inTransaction, isIsolation, MOST_MS, restored, rolledBack, type Transaction } from './transaction.ts';
 import { transactionRows } from './transaction-rows.ts';
 
@@ -48,7 +49,8 @@ const LOCK_TIMEOUT_MS = 5_000;
  * Completes a run over a `postgresStore` with `value`, and commits what `write` writes through `tx`, in one transaction: both stand, or neither. A later
  * call replays `value`. What the work does or throws afterwards changes nothing.
  *
- * `write` is called again, from its beginning, where PostgreSQL rolled it back for the sake of another transaction, or the connection was lost: keep
+ * `write` is called again, from its beginning, where PostgreSQL rolled it back for the sake of another transaction, or the connection was lost (in a statement of
+ * its own, if it lets that very error through): keep
  * what is slow, or is done elsewhere, outside of it. A value that is too large or cannot be stored is left out, and the rest is committed: later callers get
  * `RESULT_NOT_STORED`.
  *
@@ -95,34 +97,31 @@ async function sendOnce(
   { connect, schema, tableName, maxRecordBytes }: Internals,
   { id, record, version, messages }: CommitRequest,
   write: (tx: Transaction) => unknown,
-  { isolation, statementTimeoutMs, idleTimeoutMs, outboxTable, signal }: CommitOptions,
+  { isolation, statementTimeoutMs, idleTimeoutMs, outboxTable = DEFAULT_OUTBOX_TABLE, signal }: CommitOptions,
 ): Promise<WriteResult> {
   const rows = transactionRows(qualified(tableName, schema), maxRecordBytes);
-  const limits = { isolation, idleTimeoutMs, lockTimeoutMs: LOCK_TIMEOUT_MS, statementTimeoutMs: 2 * LOCK_TIMEOUT_MS, signal };
+  const limits = { isolation, idleTimeoutMs, lockTimeoutMs: LOCK_TIMEOUT_MS, statementTimeoutMs: 2 * LOCK_TIMEOUT_MS, signal, marksItself: true };
   return inTransaction({ connect }, limits, async (tx, session, usual) => {
     const ours = async <R>(asked: Promise<R>): Promise<R> =>
       asked.catch((error: unknown) => {
         if (isSerializationFailure(error)) throw error;
         // The failure of an earlier statement that nobody has told us of.
-        throw codeOf(error) === IN_FAILED_TRANSACTION ? rolledBack(session.failure) : mapError(error, 'commit', false);
+        throw sqlStateOf(error) === IN_FAILED_TRANSACTION ? rolledBack(session.failure) : mapError(error, 'commit', false);
       });
     const written = await ours(rows.put(session.own, id, record, version));
     if (!written.ok) throw new Refused(written);
-    await ours(session.own(restored(usual, statementTimeoutMs)));
+    const found = await ours(session.mark.set(`${restored(usual, statementTimeoutMs)}; ${schemasSql([outboxTable])}`));
     try {
       await write(tx);
     } catch (error) {
-      throw session.conflictIn(error) ?? error;
+      throw session.conflictIn(error) ?? (session.isLoss(error) ? mapError(error, 'commit', false) : error);
     }
     session.end();
-    await ours(insertMessages({ query: session.own }, messages, { schema, outboxTable }));
-    if (!(await ours(rows.isOurs(session.own, id, record.revision)))) throw endedByWork();
+    if (messages.length > 0) {
+      // First: where the work has ended the transaction, they would leave without it.
+      await ours(session.mark.check());
+      await ours(insertMessages({ query: session.own }, messages, { schema: schema ?? foundSchema(found, 0), outboxTable }));
+    }
     return written;
   });
 }
-
-/** Not in doubt: to try that again would do again what was committed by itself. */
-const endedByWork = (): RerunSafeError =>
-  invalidOptions('commitWith', [
-    'what was to write in the transaction ended it itself (COMMIT or ROLLBACK in a text of several statements): some of what it wrote may stand without the rest',
-  ]);

@@ -14,9 +14,12 @@ const propertyOf = (error: unknown, name: 'code' | 'message'): string => {
 /** The five characters of https://www.postgresql.org/docs/current/errcodes-appendix.html; undefined where no server has spoken. */
 export function sqlStateOf(error: unknown): string | undefined {
   const code = propertyOf(error, 'code');
-  // EPIPE has five letters too.
-  return /^[0-9A-Z]{5}$/.test(code) && code !== 'EPIPE' ? code : undefined;
+  return /^[0-9A-Z]{5}$/.test(code) && !isOfSystem(error, code) ? code : undefined;
 }
+
+/** EPIPE, EPERM and others have five letters too. */
+const isOfSystem = (error: unknown, code: string): boolean =>
+  code === 'EPIPE' || (/^E[A-Z]{4}$/.test(code) && typeof error === 'object' && error !== null && ('errno' in error || 'syscall' in error));
 
 const hasState = (error: unknown, ...states: readonly string[]): boolean => states.includes(sqlStateOf(error) ?? '');
 
@@ -25,6 +28,9 @@ export const isSerializationFailure = (error: unknown): boolean => hasState(erro
 
 /** Somebody holds a row for longer than `lock_timeout`. */
 export const isLockTimeout = (error: unknown): boolean => hasState(error, '55P03');
+
+/** The server has ended a transaction that said nothing for too long, and with it the connection. */
+export const isTimedOut = (error: unknown): boolean => hasState(error, '25P03');
 
 /** The server, a pooler (pgbouncer, Supavisor, RDS Proxy) or the caller's pool has no connection to give. Nothing was sent. */
 export const isServerFull = (error: unknown): boolean => hasState(error, '53300') || FULL.test(propertyOf(error, 'message'));
@@ -42,17 +48,17 @@ const NETWORK: ReadonlySet<string> = new Set([
 const LOST =
   /^Connection terminated|server closed the connection|server conn crashed|server_login_retry|Connection ended unexpectedly|socket hang up/i;
 
-/** Shutting down, starting up, crashed, or the connection is gone: it passes, and the connection is of no more use. */
+/** Shutting down, starting up, crashed, out of time (idle, or a transaction too long), or the connection is gone: it passes, and the connection is of no more use. */
 export function isConnectionLost(error: unknown): boolean {
   const state = sqlStateOf(error);
-  if (state !== undefined) return /^(?:08|57P0[1-5])/.test(state) || LOST.test(propertyOf(error, 'message'));
+  if (state !== undefined) return /^(?:08|57P0[1-5]|25P0[34])/.test(state) || LOST.test(propertyOf(error, 'message'));
   return NETWORK.has(propertyOf(error, 'code')) || LOST.test(propertyOf(error, 'message')) || isNotSent(error);
 }
 
 /** Answers that come with the end of the connection, or tell of the system and not of the statement: no word on whether it was committed. */
-const IN_DOUBT = /^(?:08|57P|58|XX|40003)/;
+const IN_DOUBT = /^(?:08|57P|58|XX|40003|25P04)/;
 /** Pass by themselves: resources, interventions, locks, conflicts, the system. */
-const PASSING = /^(?:08|53|55P03|57|58|40|XX)/;
+const PASSING = /^(?:08|53|55P03|57|58|40|XX|25P0[34])/;
 
 const FULL_HINT =
   'no connection to be had, the server or the pool is full: smaller pools, a transaction pooler before the server, or a higher max_connections';
@@ -67,7 +73,7 @@ const HINTS: Readonly<Record<string, string>> = {
   '28P01': 'Look at user and password.',
   '28000': 'Look at user, password and pg_hba.conf.',
   '3D000': 'Look at the name of the database.',
-  '25006': 'The server takes no writes: a standby? Connect to the primary.',
+  '25006': 'No writes are taken: a standby (connect to the primary), or a transaction that was set READ ONLY.',
   '25P02': 'The connection is in a transaction that failed.',
 };
 

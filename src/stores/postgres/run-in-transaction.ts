@@ -8,15 +8,13 @@ import { guardFrom } from '../../core/guard.ts';
 import { guardOf, IN_TRANSACTION_RULES, type InTransactionOptions, type TransactionCall, transactionCall } from '../../core/in-transaction.ts';
 import { checkOptions, has, invalidOptions, isFunction, isInteger, type Rules } from '../../core/options.ts';
 import { type RunResult, runGuarded, unwrap } from '../../core/run-once.ts';
-import { DEFAULT_MAX_RECORD_BYTES } from './internals.ts';
-import { DEFAULT_TABLE_NAME, qualified, TABLE_RULES } from './names.ts';
-import { OUTBOX_RULES } from './outbox-table.ts';
+import { DEFAULT_TABLE_NAME, TABLE_RULES } from './names.ts';
+import { DEFAULT_OUTBOX_TABLE, OUTBOX_RULES } from './outbox-table.ts';
 import type { PoolLike } from './query.ts';
 import { RunTries } from './run-tries.ts';
 import type { TransactionWork } from './run-try.ts';
 import { postgresStore } from './store.ts';
 import { type Isolation, inTransaction, isIsolation, MOST_MS } from './transaction.ts';
-import { transactionRows } from './transaction-rows.ts';
 
 export interface RunInTransactionOptions extends InTransactionOptions {
   /**
@@ -64,7 +62,8 @@ const RULES: Rules = {
  * A duplicate waits until the first has ended, then gets its value; where the first rolled back, it becomes the first. There is no lease and nothing
  * goes stale: whoever dies is rolled back by the server. A throw rolls everything back, and may run again; a `PermanentError` is remembered, without
  * what the work wrote. The work is done again, from its beginning, where PostgreSQL rolls it back for the sake of another transaction: what it does
- * outside of `tx` has to bear that (`run.keyFor`).
+ * outside of `tx` has to bear that (`run.keyFor`). So it is where the connection is lost before COMMIT; in a statement of the work's own, if the work lets
+ * that very error through. What it throws instead is its own, and comes through.
  *
  * @throws RerunSafeError `IN_FLIGHT`: the first is still under way after `waitMs`; `KEY_REUSED`, `BLOCKED`, `RESULT_NOT_STORED`, `MISSING_KEY`,
  * `INVALID_OPTIONS`; `STORE_UNAVAILABLE`, `STORE_MISCONFIGURED`: nothing was written; `WRITE_UNKNOWN`: the connection was lost during COMMIT, and what
@@ -99,13 +98,12 @@ const DEFAULT_TRIES = 10;
 const DEFAULT_SETTLE_MS = 60_000;
 
 async function run<T>(options: RunInTransactionOptions, call: TransactionCall, work: TransactionWork<T>): Promise<RunResult<T>> {
-  const { pool, schema, tableName = DEFAULT_TABLE_NAME, outboxTable, isolation, idleTimeoutMs, statementTimeoutMs } = options;
+  const { pool, schema, tableName = DEFAULT_TABLE_NAME, outboxTable = DEFAULT_OUTBOX_TABLE, isolation, idleTimeoutMs, statementTimeoutMs } = options;
   call.signal?.throwIfAborted();
   if (process.env.RERUNSAFE_DISABLED === '1') return unguarded(options, work);
   const { waitMs = DEFAULT_WAIT_MS, maxTries = DEFAULT_TRIES, settleMs = DEFAULT_SETTLE_MS } = options;
   const limits = { isolation, idleTimeoutMs, statementTimeoutMs, waitMs, maxTries, settleMs };
-  const rows = transactionRows(qualified(tableName, schema), DEFAULT_MAX_RECORD_BYTES);
-  return new RunTries<T>({ pool, rows, call, work, limits, outbox: { schema, outboxTable } }).run();
+  return new RunTries<T>({ pool, place: { schema, tableName, outboxTable }, call, work, limits }).run();
 }
 
 /** `RERUNSAFE_DISABLED=1`: a transaction of the work's rows alone. */

@@ -10,11 +10,10 @@ import type { RunResult } from '../../core/run-once.ts';
 import { elapsedMs, type Instant, instant, pause, realSystem } from '../../core/system.ts';
 import { pauseBeforeMs } from '../../core/waits.ts';
 import { isConnectionLost, isLockTimeout, isSerializationFailure, mapError } from './map-error.ts';
-import type { OutboxPlacing } from './outbox-table.ts';
 import type { PoolLike } from './query.ts';
-import { Again, type Committed, inOneTry, type TransactionWork, type Try, WorkThrew } from './run-try.ts';
+import { Again, blocked, type Committed, inOneTry, type Place, type TransactionWork, type Try, WorkThrew } from './run-try.ts';
+import { isCutByDriver, type Session } from './session.ts';
 import { type Isolation, inTransaction } from './transaction.ts';
-import type { TransactionRows } from './transaction-rows.ts';
 
 export interface TryLimits {
   readonly isolation: Isolation | undefined;
@@ -31,9 +30,8 @@ const IN_FLIGHT: RunResult<never> = { kind: 'in-flight', retryAfterMs: 1_000 };
 
 export interface TriesOptions<T> {
   readonly pool: PoolLike;
-  readonly rows: TransactionRows;
+  readonly place: Place;
   readonly call: TransactionCall;
-  readonly outbox: OutboxPlacing;
   readonly limits: TryLimits;
   readonly work: TransactionWork<T>;
 }
@@ -45,6 +43,8 @@ export class RunTries<T> {
   /** Since when a COMMIT is without an answer. */
   #doubtSince: Instant | undefined;
   #doubt: unknown;
+  /** Since when the driver gives up our wait for the row, sooner than the server does. */
+  #cutSince: Instant | undefined;
 
   constructor(options: TriesOptions<T>) {
     this.#options = options;
@@ -57,11 +57,16 @@ export class RunTries<T> {
       if (round > 0) await this.#pause(round - 1);
       const asked = this.#doubtSince !== undefined;
       const one = this.#one(tries < limits.maxTries);
+      const begunAt = instant(realSystem.clock);
       const answer = await this.#try(one);
       if (!(answer instanceof Again)) return answer;
       failure = answer.cause;
       // To ask what became of a COMMIT is no try: that is one where the work has begun.
-      if (!asked || one.stage !== 'claim') tries += 1;
+      const isWait = one.stage === 'claim' && isCutByDriver(failure) && !asked;
+      if (isWait) {
+        this.#cutSince ??= begunAt;
+        if (elapsedMs(this.#cutSince, realSystem.clock) >= limits.waitMs) return this.#inFlight();
+      } else if (!asked || one.stage !== 'claim') tries += 1;
       if (this.#doubtSince !== undefined && elapsedMs(this.#doubtSince, realSystem.clock) >= limits.settleMs) throw this.#unknown(failure);
     }
     const error = storeUnavailable(`${call.operation}: rolled back ${limits.maxTries} times, for other transactions or a lost connection`, failure);
@@ -78,14 +83,14 @@ export class RunTries<T> {
   }
 
   #one(mayBegin: boolean): Try<T> {
-    const { rows, call, work, outbox, limits } = this.#options;
+    const { place, call, work, limits } = this.#options;
     const { waitMs, statementTimeoutMs } = limits;
     const onBegun = (): void => {
       // Nobody but us holds the row: whatever was sent before has ended, and left nothing.
       this.#doubtSince = undefined;
       if (!mayBegin) throw new Again(this.#doubt);
     };
-    return { rows, call, work, outbox, waitMs, statementTimeoutMs, sent: this.#sent, onBegun, stage: 'claim' };
+    return { place, call, work, waitMs, statementTimeoutMs, sent: this.#sent, onBegun, stage: 'claim' };
   }
 
   async #try(one: Try<T>): Promise<RunResult<T> | Again> {
@@ -94,8 +99,9 @@ export class RunTries<T> {
     // A limit of 0 would mean none.
     const lockTimeoutMs = Math.max(1, waitMs);
     const its = { isolation, idleTimeoutMs, lockTimeoutMs, statementTimeoutMs: lockTimeoutMs + STATEMENT_MARGIN_MS, signal: call.signal };
+    const ours = { marksItself: true, onEnded: (session: Session, thrown: unknown) => blocked(one, session, thrown) };
     try {
-      const { result, tell } = await inTransaction(pool, its, (tx, session, usual) => inOneTry(one, tx, session, usual));
+      const { result, tell } = await inTransaction(pool, { ...its, ...ours }, (tx, session, usual) => inOneTry(one, tx, session, usual));
       tellTransaction(call, tell);
       return result;
     } catch (error) {
@@ -111,8 +117,14 @@ export class RunTries<T> {
       tellTransaction(call, { event: 'released', error: error.thrown });
       throw error.thrown;
     }
+    if (stage === 'ended') {
+      const unknown = mapError(error, 'outcome', true);
+      tellTransaction(call, { event: 'unknown', error: unknown });
+      throw unknown;
+    }
     if (stage === 'commit') {
-      if (isSerializationFailure(error)) return new Again(error);
+      // The latter: rolled back before the COMMIT came.
+      if (isSerializationFailure(error) || isRerunSafeError(error, 'STORE_UNAVAILABLE')) return new Again(error);
       if (isRerunSafeError(error, 'WRITE_UNKNOWN')) {
         this.#doubtSince ??= instant(realSystem.clock);
         this.#doubt = error;
@@ -129,8 +141,7 @@ export class RunTries<T> {
     const doubted = this.#doubtSince !== undefined;
     if (call.signal?.aborted && error === call.signal.reason) throw doubted ? this.#unknown(error) : error;
     if (stage === 'claim' && isLockTimeout(error) && !doubted) {
-      tellTransaction(call, { event: 'in-flight' });
-      return IN_FLIGHT;
+      return this.#inFlight();
     }
     const mapped = mapError(error, stage === 'claim' ? 'claim' : 'outcome', false);
     // The outcome of somebody else, which cannot be handed out, says that ours does not stand.
@@ -140,6 +151,11 @@ export class RunTries<T> {
     }
     tellTransaction(call, { event: mapped.code === 'WRITE_UNKNOWN' ? 'unknown' : 'refused', error: mapped });
     throw mapped;
+  }
+
+  #inFlight(): RunResult<T> {
+    tellTransaction(this.#options.call, { event: 'in-flight' });
+    return IN_FLIGHT;
   }
 
   #unknown(failure: unknown): RerunSafeError {

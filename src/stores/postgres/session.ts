@@ -5,8 +5,10 @@
  */
 import { invalidOptions } from '../../core/options.ts';
 import { realSystem, unlessAborted } from '../../core/system.ts';
-import { isSerializationFailure } from './map-error.ts';
+import { isConnectionLost, isSerializationFailure, sqlStateOf } from './map-error.ts';
+import { type Mark, markOn } from './mark.ts';
 import type { PoolClientLike } from './query.ts';
+import { refuseEnding } from './refuse-ending.ts';
 
 /** What the work is handed: `query` as `pg` has it, on the connection of the transaction. */
 export interface Transaction {
@@ -37,8 +39,12 @@ export interface Session {
   readonly tx: Transaction;
   /** Why PostgreSQL has given the transaction up; undefined while, as far as can be told, it has not. */
   readonly failure: unknown;
-  /** The conflict of this very transaction with another one (40001, 40P01) that was thrown, or caused what was thrown, or that ended the transaction. */
+  /** Tells whether the transaction is still the one that was begun. */
+  readonly mark: Mark;
+  /** The conflict of this very transaction with another one (40001, 40P01) that was thrown, or for which the transaction has failed. */
   conflictIn(thrown: unknown): unknown;
+  /** What was thrown is the very error that a statement of this transaction had from a connection that is gone. */
+  isLoss(thrown: unknown): boolean;
   own(text: string, values?: unknown[], options?: OwnStatement): Promise<Answer>;
   /** What is still sent through `tx` is refused: the connection is somebody else's soon. */
   end(): void;
@@ -56,6 +62,7 @@ export function sessionOn(client: PoolClientLike): Session {
   let broken = false;
   let failure: unknown;
   const conflicts = new Set<unknown>();
+  const losses = new Set<unknown>();
   const settled = <R>(answer: Promise<R>): Promise<R> =>
     answer.then(
       (result) => {
@@ -65,9 +72,10 @@ export function sessionOn(client: PoolClientLike): Session {
       (error: unknown) => {
         // Every statement after the first that fails says 25P02, which tells nothing.
         if (isSerializationFailure(error)) conflicts.add(error);
+        if (isConnectionLost(error)) losses.add(error);
         // The driver's own limit leaves the statement under way, and whatever is sent after it waits for its end.
         if (isReadTimeout(error)) broken = true;
-        if (failure === undefined || codeOf(error) !== IN_FAILED_TRANSACTION) failure = error;
+        if (failure === undefined || sqlStateOf(error) !== IN_FAILED_TRANSACTION) failure = error;
         throw error;
       },
     );
@@ -77,6 +85,20 @@ export function sessionOn(client: PoolClientLike): Session {
     broken = true;
   };
   events(client).on?.('error', onError);
+  const own: Session['own'] = async (text, values, { limitMs = OWN_LIMIT_MS, signal } = {}) => {
+    const answer = send(text, ...(values === undefined ? [] : [values]));
+    const late = new AbortController();
+    const cancel = realSystem.timers.after(limitMs, () => late.abort(noAnswer(`no answer within ${limitMs} ms`)), { keepAlive: true });
+    const stop = signal === undefined ? late.signal : AbortSignal.any([late.signal, signal]);
+    try {
+      return await unlessAborted(answer, stop);
+    } catch (error) {
+      if (stop.aborted && error === stop.reason) broken = true;
+      throw isReadTimeout(error) ? noAnswer(String(error), error) : error;
+    } finally {
+      cancel();
+    }
+  };
   return {
     tx: {
       query: async (text, values) => {
@@ -88,22 +110,11 @@ export function sessionOn(client: PoolClientLike): Session {
     get failure() {
       return failure;
     },
-    // Query builders wrap what the driver throws.
-    conflictIn: (thrown) => [failure, ...causes(thrown)].find((cause) => conflicts.has(cause)),
-    async own(text, values, { limitMs = OWN_LIMIT_MS, signal } = {}) {
-      const answer = send(text, ...(values === undefined ? [] : [values]));
-      const late = new AbortController();
-      const cancel = realSystem.timers.after(limitMs, () => late.abort(noAnswer(`no answer within ${limitMs} ms`)), { keepAlive: true });
-      const stop = signal === undefined ? late.signal : AbortSignal.any([late.signal, signal]);
-      try {
-        return await unlessAborted(answer, stop);
-      } catch (error) {
-        if (stop.aborted && error === stop.reason) broken = true;
-        throw isReadTimeout(error) ? noAnswer(String(error), error) : error;
-      } finally {
-        cancel();
-      }
-    },
+    mark: markOn(own),
+    // A conflict that the work recovered from, by a savepoint of its own, is none any more. Query builders wrap what the driver throws.
+    conflictIn: (thrown) => [thrown, failure].find((error) => conflicts.has(error)),
+    isLoss: (thrown) => losses.has(thrown),
+    own,
     end() {
       over = true;
     },
@@ -128,23 +139,7 @@ interface Events {
 }
 const events = (client: PoolClientLike): Events => client as Events;
 
-function causes(thrown: unknown): unknown[] {
-  const chain: unknown[] = [];
-  for (let next = thrown; typeof next === 'object' && next !== null && chain.length < 10; next = (next as { cause?: unknown }).cause)
-    chain.push(next);
-  return chain;
-}
-
-export const codeOf = (error: unknown): unknown => (typeof error === 'object' && error !== null ? (error as { code?: unknown }).code : undefined);
-
 const noAnswer = (message: string, cause?: unknown): Error => Object.assign(new Error(message, { cause }), { code: 'ETIMEDOUT' });
+/** The driver's own limit was too short for a statement that may well be under way. */
+export const isCutByDriver = (error: unknown): boolean => error instanceof Error && isReadTimeout(error.cause);
 const isReadTimeout = (error: unknown): boolean => error instanceof Error && error.message === 'Query read timeout';
-
-const COMMENTS = /^(?:\s|--[^\n]*(?:\n|$)|\/\*[\s\S]*?\*\/|;)+/;
-const ENDS = /^(?:commit|end|abort|begin|start\s+transaction|prepare\s+transaction|rollback(?!(?:\s+(?:work|transaction))?\s+to\b))\b/i;
-
-/** The usual slip, told at once. What hides in a longer text is found out before the commit. */
-function refuseEnding(text: unknown): void {
-  if (typeof text !== 'string' || !ENDS.test(text.replace(COMMENTS, ''))) return;
-  throw invalidOptions('tx.query', ['the work must not begin or end transactions: it is committed when it returns, and rolled back when it throws']);
-}

@@ -3,6 +3,8 @@
  *
  * @module
  */
+
+import { isRerunSafeError } from '../../core/errors.ts';
 import { endingOf, guardOf, IN_TRANSACTION_RULES, type InTransactionOptions, transactionCall } from '../../core/in-transaction.ts';
 import { checkOptions, has, type Rules } from '../../core/options.ts';
 import { unwrap } from '../../core/run-once.ts';
@@ -60,7 +62,12 @@ export async function takeOnce(tx: Queryable, options: TakeOnceOptions): Promise
         return ending.kind === 'write' ? ending.record : begun;
       },
     }),
-  );
+  ).catch((error: unknown) => {
+    // It was taken, with a value that could not be kept. No value is asked for here.
+    if (isRerunSafeError(error, 'RESULT_NOT_STORED')) return undefined;
+    throw error;
+  });
+  if (claimed === undefined) return false;
   if (claimed.kind === 'ours') return true;
   const { result } = claimed;
   if (result.kind !== 'completed' && result.kind !== 'failed') unwrap(guardOf<true>(call), result);

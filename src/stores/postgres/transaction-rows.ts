@@ -12,7 +12,7 @@ import type { Committed } from './run-try.ts';
 import { bytesOf, NOW_MS, parametersFrom, sqlFor, toRecord, toValues, WRITTEN_COLUMNS } from './table.ts';
 
 export type Claimed<T> =
-  | { readonly kind: 'ours'; readonly record: RecordToWrite; readonly afterUnknown: boolean }
+  | { readonly kind: 'ours'; readonly record: RecordToWrite; readonly over: Version | undefined; readonly afterUnknown: boolean }
   | ({ readonly kind: 'answer' } & Committed<T>);
 
 export interface ClaimOptions<T> {
@@ -29,12 +29,10 @@ export type Send = (text: string, values: unknown[]) => Promise<{ rows: Record<s
 export interface TransactionRows {
   /** Waits for whoever holds the row, up to the lock limit of the transaction (SQLSTATE 55P03). Under REPEATABLE READ and SERIALIZABLE it may fail with 40001. */
   claim<T>(send: Send, options: ClaimOptions<T>): Promise<Claimed<T>>;
-  /** Over the row that was claimed. `gone`: no row of this very transaction stands there. */
+  /** Over the row that was claimed. `gone`: no row of this very transaction is to be seen there. */
   finish(send: Send, id: RecordId, record: RecordToWrite, revision: string): Promise<'written' | 'too-large' | 'gone'>;
   /** On condition of the version; undefined: only when absent. */
   put(send: Send, id: RecordId, record: RecordToWrite, version: Version | undefined): Promise<WriteResult>;
-  /** Whether the transaction that is open now is the one that wrote it. */
-  isOurs(send: Send, id: RecordId, revision: string): Promise<boolean>;
 }
 
 /** Rows that are removed under our eyes, again and again: not in this world. */
@@ -68,7 +66,8 @@ SELECT ${NOW_MS} AS now_ms, written.token AS written_token, s.* FROM (SELECT 1) 
         const record = as(fresh.record);
         const created = await row(send, insert, id, ...toValues(record));
         // The server's clock may have raised the token.
-        if (isWritten(created)) return { kind: 'ours', record: { ...record, token: Number(created?.written_token) }, afterUnknown: false };
+        if (isWritten(created))
+          return { kind: 'ours', record: { ...record, token: Number(created?.written_token) }, over: undefined, afterUnknown: false };
         const seen = decided(await unseen(send, id, created), call, sent);
         if (seen.kind === 'answer') return seen;
         // It is to be written over. Nobody else can do that from here on; before that, somebody may have.
@@ -78,7 +77,8 @@ SELECT ${NOW_MS} AS now_ms, written.token AS written_token, s.* FROM (SELECT 1) 
         if (final.kind === 'answer') return final;
         const over = final.kind === 'begin' ? as(final.record) : final.record;
         if (!(await replace(send, id, over, locked.revision))) continue;
-        if (final.kind === 'begin') return { kind: 'ours', record: over, afterUnknown: final.afterUnknown };
+        const { revision } = locked;
+        if (final.kind === 'begin') return { kind: 'ours', record: over, over: String(revision), afterUnknown: final.afterUnknown };
         return { kind: 'answer', result: final.answer, tell: { event: 'blocked', attempt: over.attempt } };
       }
       throw storeUnavailable(`the record ${id} changed under each of ${MOST_ROUNDS} looks at it`, undefined);
@@ -95,10 +95,6 @@ SELECT ${NOW_MS} AS now_ms, written.token AS written_token, s.* FROM (SELECT 1) 
       if (isWritten(created)) return { ok: true, version: record.revision, token: Number(created?.written_token) };
       const current = await row(send, find, id);
       return { ok: false, reason: 'conflict', current: standingIn(current) };
-    },
-    async isOurs(send, id, revision) {
-      const { rowCount } = await send(`SELECT 1 FROM ${table} AS r WHERE r.id = $1 AND r.revision = $2 AND ${byUs}`, [id, revision]);
-      return rowCount === 1;
     },
   };
 }

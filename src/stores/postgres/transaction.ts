@@ -3,12 +3,13 @@
  *
  * @module
  */
-import { RerunSafeError, writeUnknown } from '../../core/errors.ts';
-import { isOneOf } from '../../core/options.ts';
+import { RerunSafeError, storeUnavailable, writeUnknown } from '../../core/errors.ts';
+import { invalidOptions, isOneOf } from '../../core/options.ts';
 import { unlessAborted } from '../../core/system.ts';
-import { isSerializationFailure, mapError } from './map-error.ts';
+import { isSerializationFailure, isTimedOut, mapError, sqlStateOf } from './map-error.ts';
+import { isEnded } from './mark.ts';
 import type { PoolClientLike, PoolLike } from './query.ts';
-import { type Answer, codeOf, type Session, sessionOn, type Transaction } from './session.ts';
+import { type Answer, IN_FAILED_TRANSACTION, type Session, sessionOn, type Transaction } from './session.ts';
 
 export type { Transaction };
 
@@ -31,10 +32,14 @@ export interface TransactionOptions {
   readonly idleTimeoutMs?: number | undefined;
   /** Ends the wait for a connection. What has begun is finished. */
   readonly signal?: AbortSignal | undefined;
+  /** The body's own statements come first, and it sets the mark after them. Default: it is set with BEGIN. */
+  readonly marksItself?: boolean;
+  /** What to throw where the work has ended the transaction behind our back. On the same connection, on which none is open now. */
+  readonly onEnded?: (session: Session, thrown: unknown) => Promise<unknown>;
 }
 
 const DEFAULT_IDLE_TIMEOUT_MS = 60_000;
-const ROLLBACK_LIMIT_MS = 5_000;
+const ROLLBACK_LIMITS = { limitMs: 5_000 };
 
 /** What the connection had before: the texts of SHOW, `5s`, `0`. */
 export interface UsualLimits {
@@ -50,7 +55,7 @@ const USUAL = ['SHOW lock_timeout', 'SHOW statement_timeout'];
  * @throws what `body` throws, untouched; the error of a COMMIT that PostgreSQL refused (a deferred constraint, 40001), untouched; `STORE_UNAVAILABLE`
  * or `STORE_MISCONFIGURED`: nothing was begun; `WRITE_UNKNOWN`: the connection was lost during COMMIT; `INVALID_OPTIONS`: a statement had failed,
  * and `body` went on without a savepoint, so PostgreSQL rolled everything back. Where that statement had failed for a conflict with another
- * transaction (40001, 40P01), its error is thrown.
+ * transaction (40001, 40P01), its error is thrown. `INVALID_OPTIONS`, too, where the work has ended the transaction itself, whatever it threw.
  */
 export async function inTransaction<T>(
   pool: Connects,
@@ -66,12 +71,11 @@ export async function inTransaction<T>(
       value = await body(session.tx, session, usual);
     } catch (error) {
       session.end();
-      // Behind a statement that was given up it would wait for that; the end of the connection rolls back as well.
-      if (!session.discarded) await session.own('ROLLBACK', undefined, { limitMs: ROLLBACK_LIMIT_MS }).catch(session.discard);
+      await rollBack(session, options, error);
       throw error;
     }
     session.end();
-    await commit(session);
+    await commit(session, options);
     return value;
   } finally {
     session.release();
@@ -81,26 +85,34 @@ export async function inTransaction<T>(
 /** A wait that is given up must not keep the connection that it gets later. */
 async function connection(pool: Connects, signal: AbortSignal | undefined): Promise<PoolClientLike> {
   const connecting = pool.connect();
+  let client: PoolClientLike;
   try {
-    return await (signal === undefined ? connecting : unlessAborted(connecting, signal));
+    client = await (signal === undefined ? connecting : unlessAborted(connecting, signal));
   } catch (error) {
     connecting.then(
-      (client) => client.release(),
+      (late) => late?.release?.(),
       () => {},
     );
     signal?.throwIfAborted();
-    throw mapError(error, 'connect', false);
+    throw isOfClient(error) ? noPool() : mapError(error, 'connect', false);
   }
+  // A client on its own has `connect` and `query` too, and is found out before anything is begun on it.
+  if (typeof client?.release !== 'function') throw noPool();
+  return client;
 }
 
+const isOfClient = (error: unknown): boolean => error instanceof Error && error.message.startsWith('Client has already been connected');
+const noPool = (): RerunSafeError => invalidOptions('pool', ['must be a Pool: what connect() gives has no release(). A single Client is none']);
+
 async function begin(session: Session, options: TransactionOptions): Promise<UsualLimits> {
-  const { isolation, lockTimeoutMs, statementTimeoutMs, idleTimeoutMs = DEFAULT_IDLE_TIMEOUT_MS } = options;
+  const { isolation, lockTimeoutMs, statementTimeoutMs, idleTimeoutMs = DEFAULT_IDLE_TIMEOUT_MS, marksItself = false } = options;
   const level = isolation === undefined ? '' : ` ISOLATION LEVEL ${isolation.toUpperCase()}`;
   const limits = { lock_timeout: lockTimeoutMs, statement_timeout: statementTimeoutMs, idle_in_transaction_session_timeout: idleTimeoutMs };
   const set = Object.entries(limits).flatMap(([name, ms]) => (ms === undefined ? [] : [`SET LOCAL ${name} = ${Math.ceil(ms)}`]));
   try {
+    const text = [`BEGIN${level}`, ...USUAL, ...set].join('; ');
     // Several statements in one round trip are answered by an array.
-    const answers = (await session.own([`BEGIN${level}`, ...USUAL, ...set].join('; '))) as unknown as readonly Answer[];
+    const answers = marksItself ? ((await session.own(text)) as unknown as readonly Answer[]) : await session.mark.set(text);
     const [lockTimeout, statementTimeout] = [answers[1]?.rows[0]?.lock_timeout, answers[2]?.rows[0]?.statement_timeout];
     return { lockTimeout, statementTimeout };
   } catch (error) {
@@ -118,22 +130,53 @@ export function restored({ lockTimeout, statementTimeout }: UsualLimits, stateme
 }
 
 /** These say nothing of what became of the COMMIT: connection, resources, shutdown, I/O, internal, "completion unknown". */
-const IN_DOUBT = /^(?:08|53|57P|58|XX|40003)/;
+const IN_DOUBT = /^(?:08|53|57P|58|XX|40003|25P04)/;
 
-async function commit(session: Session): Promise<void> {
+async function commit(session: Session, options: TransactionOptions): Promise<void> {
   const { failure } = session;
   let command: string | undefined;
   try {
-    ({ command } = await session.own('COMMIT'));
+    ({ command } = await session.mark.commit());
   } catch (error) {
-    const state = codeOf(error);
-    if (typeof state === 'string' && /^[0-9A-Z]{5}$/.test(state) && !IN_DOUBT.test(state)) throw error;
+    if (isEnded(error)) throw await ended(session, options, undefined);
+    const state = sqlStateOf(error);
+    if (state === IN_FAILED_TRANSACTION) {
+      await session.own('ROLLBACK', undefined, ROLLBACK_LIMITS).catch(session.discard);
+      throw rolledBack(failure);
+    }
+    if (state !== undefined && !IN_DOUBT.test(state) && !isTimedOut(error)) throw error;
     session.discard();
-    throw writeUnknown('PostgreSQL COMMIT', error);
+    // It was over before the COMMIT came.
+    throw isTimedOut(error) ? storeUnavailable('PostgreSQL COMMIT: idleTimeoutMs had passed', error) : writeUnknown('PostgreSQL COMMIT', error);
   }
   // A transaction that had failed answers COMMIT with ROLLBACK, and no error.
   if (command !== 'COMMIT') throw rolledBack(failure);
 }
+
+async function rollBack(session: Session, options: TransactionOptions, thrown: unknown): Promise<void> {
+  // Behind a statement that was given up it would wait for that; the end of the connection rolls back as well.
+  if (session.discarded) return;
+  try {
+    await session.mark.rollBack(ROLLBACK_LIMITS);
+  } catch (error) {
+    if (isEnded(error)) throw await ended(session, options, thrown);
+    session.discard();
+  }
+}
+
+/** By the work, which may have begun another since. */
+async function ended(session: Session, { onEnded = endedByWork }: TransactionOptions, thrown: unknown): Promise<unknown> {
+  await session.own('ROLLBACK', undefined, ROLLBACK_LIMITS).catch(session.discard);
+  return onEnded(session, thrown);
+}
+
+/** Not in doubt: to try that again would do again what was committed by itself. */
+const endedByWork = async (_session: Session, thrown: unknown): Promise<RerunSafeError> =>
+  new RerunSafeError(
+    'INVALID_OPTIONS',
+    'The work ended its transaction itself (COMMIT or ROLLBACK in a text of several statements): some of what it wrote may stand without the rest, and unchecked.',
+    { cause: thrown },
+  );
 
 export function rolledBack(failure: unknown): unknown {
   if (isSerializationFailure(failure)) return failure;
