@@ -55,7 +55,7 @@ const LOCK_TIMEOUT_MS = 5_000;
  * `RESULT_NOT_STORED`.
  *
  * @throws RerunSafeError `LEASE_LOST`: somebody else has taken the run over; `STORE_UNAVAILABLE`, `STORE_MISCONFIGURED`, `INVALID_OPTIONS`: nothing was
- * written; `WRITE_UNKNOWN`: it may have taken effect, and the run ends so. What `write` throws, or PostgreSQL says of its statements or of a deferred constraint, comes through
+ * written, unless `write` ended the transaction itself (the message says so); `WRITE_UNKNOWN`: it may have taken effect, and the run ends so. What `write` throws, or PostgreSQL says of its statements or of a deferred constraint, comes through
  * untouched, rolled back; the run then goes on: it may commit something else, return, or throw.
  *
  * @example

@@ -52,7 +52,7 @@ const TRIES = 5;
  *
  * @throws RerunSafeError `STALE_TOKEN` with `facts.token` and `facts.storedToken`, and `work` was not run; `STORE_UNAVAILABLE`, `STORE_MISCONFIGURED`
  * (also where the table has nothing under the fence's name): nothing was written; `WRITE_UNKNOWN`: the connection was lost during COMMIT;
- * `INVALID_OPTIONS`, also for work that went on after a statement had failed. What `work` throws, and what PostgreSQL says of its statements, of a
+ * `INVALID_OPTIONS`, also for work that went on after a statement had failed, and for work that ended the transaction itself: then some of it may stand, unfenced. What `work` throws, and what PostgreSQL says of its statements, of a
  * deferred constraint or of another transaction in the way (40001, 40P01), comes through untouched, rolled back.
  *
  * @example
