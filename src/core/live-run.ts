@@ -92,6 +92,7 @@ export class LiveRun<T> implements Run<T> {
     this.#stepNames.add(name);
     const { input, mode, onInterrupted } = options;
     const { id, guard } = this.#facts;
+    if (mode === 'atMostOnce' && guard.store.limits?.losesOnFailover) throw marksCanBeLost(given, guard.store.name);
     const { attempt, signal } = this;
     const step: Step = { name: given, key: derivedKey(id, `step/${name}`), attempt, signal };
     const fingerprint = input === undefined ? undefined : fingerprintOf(input);
@@ -236,5 +237,10 @@ export function unguardedRun<T>({ operation, id, remainingMs, signal = new Abort
     },
   };
 }
+
+const marksCanBeLost = (name: string, store: string): RerunSafeError =>
+  invalidOptions(`run.step "${name}"`, [
+    `mode: 'atMostOnce' promises that its work never starts twice, and the store "${store}" can lose the mark when another server takes over: use another store, or say that you accept the loss where the store is made`,
+  ]);
 
 const noRecord = (): RerunSafeError => new RerunSafeError('STORE_UNAVAILABLE', 'An unguarded run has no record to commit with.');

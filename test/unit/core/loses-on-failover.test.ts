@@ -14,6 +14,14 @@ describe('a store that can lose a record when another server takes over', () => 
     expect(runs).toBe(0);
   });
 
+  it("refuses a step with mode: 'atMostOnce', whose mark can be lost, and nothing of it is run", async () => {
+    let runs = 0;
+    const refused = runOnce({ store: lossy(), operation: 'orders/ship', key: 1 }, (run) => run.step('ship', () => ++runs, { mode: 'atMostOnce' }));
+    await expect(refused).rejects.toMatchObject({ code: 'INVALID_OPTIONS', message: expect.stringContaining('atMostOnce') });
+    expect(runs).toBe(0);
+    expect(await runOnce({ store: lossy(), operation: 'orders/ship', key: 1 }, (run) => run.step('ship', () => ++runs))).toBe(1);
+  });
+
   it("takes 'retry' and a function", async () => {
     const store = lossy();
     expect(await runOnce({ store, operation: 'a', key: 1 }, () => 1)).toBe(1);
