@@ -20,7 +20,7 @@ async function records(store: RecordStore): Promise<StoredRecord[]> {
   return found;
 }
 const states = async (store: RecordStore) => (await records(store)).map(({ state }) => state);
-/** What keeps the process alive. */
+/** What keeps the process alive; one of the test runner's own may end meanwhile. */
 const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
 
 describe('what a work throws', () => {
@@ -136,7 +136,7 @@ describe('errors that are not of the work', () => {
       .use({ [hook]: throwing })
       .handler(async () => 'shipped');
     await expect(handler(order, context())).rejects.toBe(boom);
-    expect([await states(store), timers() - timersBefore]).toEqual([['released'], 0]);
+    expect([await states(store), Math.max(0, timers() - timersBefore)]).toEqual([['released'], 0]);
   });
 
   it('I2 an error handler inside makes an answer of it: that is the outcome', async () => {
@@ -190,7 +190,7 @@ describe('another middleware answers early', () => {
           request.earlyResponse = value;
         })
         .handler(async () => ++runs);
-      expect([await handler(order, context()), await states(store), timers() - timersBefore]).toEqual([value, ['completed'], 0]);
+      expect([await handler(order, context()), await states(store), Math.max(0, timers() - timersBefore)]).toEqual([value, ['completed'], 0]);
       expect([await handler(order, context()), runs]).toEqual([value, 0]);
     }
   });

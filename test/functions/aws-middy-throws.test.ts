@@ -21,7 +21,7 @@ async function states(store: RecordStore): Promise<string[]> {
   for await (const { record } of store.list({})) found.push(record.state);
   return found;
 }
-/** What keeps the process alive. */
+/** What keeps the process alive; one of the test runner's own may end meanwhile. */
 const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
 /** The record is written after the answer has gone. */
 async function settled(): Promise<void> {
@@ -81,7 +81,7 @@ describe('an error handler inside that throws', () => {
           ),
         ).toBe('threw');
         await settled();
-        expect([await states(store), timers() - before]).toEqual([['released'], 0]);
+        expect([await states(store), Math.max(0, timers() - before)]).toEqual([['released'], 0]);
       }
       expect(await handler(order, context())).toBe('shipped');
     }
