@@ -3,12 +3,13 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { tryRunOnce } from '../../src/index.ts';
 import { javaAvailable } from '../support/dynamodb.ts';
+import { byLength } from '../support/long.ts';
 import { until } from '../support/promises-case.ts';
 import { endAll, idOf, isFree, startWorker } from './kill-stage.ts';
 import { type KillPlace, OPERATION } from './kill-task.ts';
 import { dynamodbPlace } from './places.ts';
 
-const KILLS = process.env.RERUNSAFE_LONG === '1' ? 40 : 4;
+const KILLS = byLength(4, 12, 40);
 
 describe.runIf(await javaAvailable())('a process that is killed while it commits to DynamoDB Local', () => {
   let place: Awaited<ReturnType<typeof dynamodbPlace>>;

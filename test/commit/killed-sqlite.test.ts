@@ -5,12 +5,13 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { RecordStore } from '../../src/core/ports.ts';
 import { runOnce } from '../../src/index.ts';
 import { commitWith, sqliteStore } from '../../src/stores/sqlite/index.ts';
+import { byLength } from '../support/long.ts';
 import { type DatabaseFolder, databaseFolder } from '../support/sqlite-file.ts';
 import { endAll, idOf, isFree, startWorker } from './kill-stage.ts';
 import { type KillPlace, LINES, OPERATION } from './kill-task.ts';
 
 const MOST_STATEMENTS = 40;
-const KILLS = process.env.RERUNSAFE_LONG === '1' ? 60 : 8;
+const KILLS = byLength(8, 16, 60);
 
 describe('a process that is killed while it commits to a SQLite file', () => {
   let folder: DatabaseFolder;

@@ -8,6 +8,7 @@ import { tryAcquire, withLease } from '../../src/core/lease.ts';
 import type { Acquired, LeaseProvider } from '../../src/core/ports.ts';
 import { fencedClaimFile, fencedWriteFile, fileLeases } from '../../src/leases/file/index.ts';
 import type { FileLeasesOptions } from '../../src/leases/file/options.ts';
+import { LONG } from '../support/long.ts';
 import { until } from '../support/promises-case.ts';
 import type { Found } from './file-leases-task.ts';
 
@@ -16,7 +17,7 @@ vi.setConfig({ testTimeout: 120_000 });
 const SCRIPT = new URL('file-leases-worker.ts', import.meta.url).href;
 const NAME = 'nightly';
 const LONG_MS = 60_000;
-const KILLS = process.env.RERUNSAFE_LONG === '1' ? 60 : 12;
+const KILLS = LONG ? 60 : 12;
 
 let root: string;
 let leases: Required<LeaseProvider>;

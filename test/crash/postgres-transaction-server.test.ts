@@ -5,9 +5,9 @@ import { isRerunSafeError } from '../../src/index.ts';
 import { type PoolClientLike, type PoolLike, runInTransaction } from '../../src/stores/postgres/index.ts';
 import { isSerializationFailure } from '../../src/stores/postgres/map-error.ts';
 import { useStage } from '../commit/postgres-stage.ts';
+import { byLength } from '../support/long.ts';
 
-const LONG = process.env.RERUNSAFE_LONG === '1';
-const CRASHES = LONG ? 60 : 10;
+const CRASHES = byLength(10, 20, 60);
 const CALLERS = 12;
 const ISOLATIONS = ['read committed', 'repeatable read', 'serializable'] as const;
 

@@ -6,12 +6,12 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, it } from 'vitest';
 import { tryRunInTransaction } from '../../src/stores/postgres/index.ts';
 import { useStage } from '../commit/postgres-stage.ts';
+import { byLength } from '../support/long.ts';
 import type { Errand, Step } from './postgres-transaction-worker.ts';
 
 const SCRIPT = fileURLToPath(new URL('postgres-transaction-worker.ts', import.meta.url));
 const ISOLATIONS = ['read committed', 'repeatable read', 'serializable'] as const;
-const LONG = process.env.RERUNSAFE_LONG === '1';
-const RANDOM_KILLS = LONG ? 60 : 10;
+const RANDOM_KILLS = byLength(10, 20, 60);
 const KEYS = 25;
 
 const stage = useStage({ durable: true });

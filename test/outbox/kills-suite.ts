@@ -8,6 +8,7 @@ import { once } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
+import { LONG } from '../support/long.ts';
 import type { RelayTask } from './relay-task.ts';
 
 const SCRIPT = fileURLToPath(new URL('relay-worker.ts', import.meta.url));
@@ -16,7 +17,8 @@ const LIMIT_MS = 240_000;
 /** A strike comes after so many deliveries at most, or so long. */
 const MOST_DELIVERIES = 80;
 const MOST_WAIT_MS = 500;
-export const LONG = process.env.RERUNSAFE_LONG === '1';
+
+export { LONG };
 
 export interface Effect {
   readonly message: string;
