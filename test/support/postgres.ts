@@ -6,7 +6,7 @@
  */
 import { type ChildProcess, execFile } from 'node:child_process';
 import { once } from 'node:events';
-import { chown, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { chown, cp, mkdtemp, readFile, rm, stat } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -78,26 +78,35 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
     const user = await unprivileged();
     if (user !== undefined) await chown(folder, user.uid, user.gid);
     const data = join(folder, 'data');
-    await run(binary('initdb'), ['-D', data, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--no-locale', '--no-sync', '--no-instructions'], {
+    const bin = await reachable(folder, user);
+    await run(join(bin, 'initdb'), ['-D', data, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--no-locale', '--no-sync', '--no-instructions'], {
       ...user,
       cwd: folder,
     });
     const flags = Object.entries({ ...USUAL, ...(durable ? {} : FAST), ...settings }).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
-    return await ownServer(folder, data, flags, user);
+    return await ownServer({ folder, bin, data, user }, flags);
   } catch (error) {
     await rm(folder, { recursive: true, force: true });
     throw error;
   }
 }
 
-async function ownServer(folder: string, data: string, flags: readonly string[], user: User): Promise<PostgresServer> {
+interface Home {
+  readonly folder: string;
+  readonly bin: string;
+  readonly data: string;
+  readonly user: User;
+}
+
+async function ownServer(home: Home, flags: readonly string[]): Promise<PostgresServer> {
+  const { folder, data } = home;
   let child: ChildProcess | undefined;
   let port = 0;
   const start = async (at?: number): Promise<void> => {
     for (let attempt = 1; child === undefined; attempt++) {
       port = at ?? (await freePort());
       try {
-        child = await listening(folder, data, [...flags, '-p', String(port)], user);
+        child = await listening(home, [...flags, '-p', String(port)]);
       } catch (error) {
         if (attempt === 3) throw error;
       }
@@ -198,8 +207,8 @@ function databasesOf(url: string) {
   };
 }
 
-async function listening(folder: string, data: string, flags: readonly string[], user: User): Promise<ChildProcess> {
-  const child = supervised([binary('postgres'), '-D', data, ...flags], { folder, endedBy: 'QUIT', user });
+async function listening({ folder, bin, data, user }: Home, flags: readonly string[]): Promise<ChildProcess> {
+  const child = supervised([join(bin, 'postgres'), '-D', data, ...flags], { folder, endedBy: 'QUIT', user });
   let printed = '';
   child.stderr?.on('data', (chunk: Buffer) => {
     printed = (printed + chunk.toString()).slice(-20_000);
@@ -227,8 +236,16 @@ function binaries(): string | undefined {
   }
 }
 
-function binary(name: 'initdb' | 'postgres'): string {
+/** Another user may not be let into the folder that the package lies in; then they are copied to where he is. */
+async function reachable(folder: string, user: User): Promise<string> {
   const found = binaries();
   if (found === undefined) throw new Error('there are no binaries of PostgreSQL for this machine');
-  return join(found, name);
+  if (user === undefined || (await isOpenToAll(found))) return found;
+  await cp(dirname(found), join(folder, 'native'), { recursive: true, verbatimSymlinks: true });
+  return join(folder, 'native/bin');
+}
+
+async function isOpenToAll(path: string): Promise<boolean> {
+  const { mode } = await stat(path);
+  return (mode & 0o001) !== 0 && (dirname(path) === path || (await isOpenToAll(dirname(path))));
 }
