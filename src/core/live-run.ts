@@ -15,7 +15,7 @@ import { type Collected, collectMessages } from './outbox.ts';
 import type { Outcome, RecordId } from './record.ts';
 import type { CommitRequest, Run, Step, StepOptions } from './run.ts';
 import { sealed, stepPlace } from './seal.ts';
-import { runStep } from './step.ts';
+import { runStep, Thrown } from './step.ts';
 import type { ValueCodec } from './value-forms.ts';
 
 /** What `run.commit` brought about; the end of the run asks for it. */
@@ -100,6 +100,7 @@ export class LiveRun<T> implements Run<T> {
     try {
       return await runStep(this.#owner, { name, fingerprint, seal: guard.seal, place: stepPlace(id, name), atMostOnce, onInterrupted, step }, work);
     } catch (error) {
+      if (error instanceof Thrown) throw error.error;
       if (isRerunSafeError(error, 'RESULT_NOT_STORED') || isRerunSafeError(error, 'BLOCKED')) this.#stuck.add(error);
       throw error;
     }

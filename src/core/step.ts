@@ -27,6 +27,7 @@ export interface StepFacts<S> {
   readonly step: Step;
 }
 
+/** @throws {@link Thrown} for what `work` or `onInterrupted` throws; RerunSafeError for what the step itself has to say. */
 export async function runStep<S>(owner: Attempt, facts: StepFacts<S>, work: (step: Step) => S | Promise<S>): Promise<S> {
   const { name, fingerprint, atMostOnce, step } = facts;
   const kept = owner.steps[name];
@@ -48,10 +49,19 @@ export async function runStep<S>(owner: Attempt, facts: StepFacts<S>, work: (ste
     value = await work(step);
   } catch (thrown) {
     // It says of itself that nothing has happened: the next attempt may begin it anew.
-    if (atMostOnce && isNotDoneError(thrown)) await owner.keepStep(name, undefined);
-    throw thrown;
+    // Where the mark stays after all, it is asked about; what was thrown matters more.
+    if (atMostOnce && isNotDoneError(thrown)) await owner.keepStep(name, undefined).catch(() => {});
+    throw new Thrown(thrown);
   }
   return keep(owner, facts, value);
+}
+
+/** What came out of the user's own functions, and is told from what the step says itself: that may be an error of the same kind, of another run. */
+export class Thrown {
+  readonly error: unknown;
+  constructor(error: unknown) {
+    this.error = error;
+  }
 }
 
 /** The mark stands before the work starts, or the work does not start. */
@@ -64,7 +74,7 @@ async function begin<S>(owner: Attempt, { name, fingerprint }: StepFacts<S>): Pr
 }
 
 async function ask<S>({ name, onInterrupted, step }: StepFacts<S>): Promise<'not-done' | { readonly done: S }> {
-  const answer = onInterrupted === undefined ? 'block' : await onInterrupted(step);
+  const answer = onInterrupted === undefined ? 'block' : await asked(onInterrupted, step);
   if (answer === 'not-done') return answer;
   if (typeof answer === 'object' && answer !== null && 'done' in answer) return answer;
   if (answer === 'block') {
@@ -75,6 +85,14 @@ async function ask<S>({ name, onInterrupted, step }: StepFacts<S>): Promise<'not
     );
   }
   throw invalidOptions(`run.step "${name}"`, ["onInterrupted must answer { done: value }, 'not-done' or 'block'"]);
+}
+
+async function asked<S>(onInterrupted: NonNullable<StepFacts<S>['onInterrupted']>, step: Step): Promise<UnknownAnswer<S>> {
+  try {
+    return await onInterrupted(step);
+  } catch (thrown) {
+    throw new Thrown(thrown);
+  }
 }
 
 async function keep<S>(owner: Attempt, { name, fingerprint, seal, place }: StepFacts<S>, value: S): Promise<S> {

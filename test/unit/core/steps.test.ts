@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { NotDoneError, type Run, resolveRun, type Step, type StepOptions } from '../../../src/index.ts';
+import { NotDoneError, RerunSafeError, type Run, resolveRun, type Step, type StepOptions } from '../../../src/index.ts';
 import { incompressible } from '../../support/incompressible.ts';
 import { bench, inTime } from './engine.ts';
 
@@ -164,6 +164,31 @@ describe("mode: 'atMostOnce'", () => {
     const { shipped, work } = shipping(0);
     expect(await inTime(b.clock, b.run(work))).toMatchObject({ value: 'parcel 1' });
     expect(shipped).toHaveLength(1);
+  });
+});
+
+describe('what the work of a step throws is its own', () => {
+  it.each(['BLOCKED', 'RESULT_NOT_STORED'] as const)(
+    '%s of another run inside of it releases this one: the next attempt may get on',
+    async (code) => {
+      const b = bench();
+      const other = new RerunSafeError(code, 'of another run');
+      const work = (run: Run<string>): Promise<string> =>
+        run.step('inner', () => {
+          if (run.attempt === 1) throw other;
+          return 'got on';
+        });
+      await expect(b.run(work)).rejects.toBe(other);
+      expect(await b.run(work)).toMatchObject({ value: 'got on', attempt: 2 });
+    },
+  );
+
+  it('a NotDoneError goes to the caller, also where its mark cannot be taken back', async () => {
+    const b = bench({ leaseMs: 1_000, renew: 'none' });
+    const thrown = new NotDoneError('no connection');
+    b.plan.replace = (nth) => (nth > 1 ? 'unavailable' : undefined);
+    const failing = b.run((run) => run.step('ship', () => Promise.reject(thrown), { mode: 'atMostOnce' }));
+    await expect(inTime(b.clock, failing)).rejects.toBe(thrown);
   });
 });
 
