@@ -13,6 +13,7 @@ import type {
 import { isRerunSafeError, storeUnavailable } from '../../core/errors.ts';
 import { loadPackage } from '../../core/load-package.ts';
 import type { CallOptions } from '../../core/ports.ts';
+import { timeLimit } from '../../core/time-limit.ts';
 import { mayHaveHappened, toStoreError } from './map-error.ts';
 import { type ServerClock, serverClock, uncorrected } from './server-clock.ts';
 
@@ -132,28 +133,4 @@ function dateOf(response: unknown): string | undefined {
   const headers = (response as { headers?: Record<string, string> } | undefined)?.headers;
   // An answer out of a cache carries the date of another request.
   return headers === undefined || headers.age !== undefined ? undefined : headers.date;
-}
-
-function timeLimit(limitMs: number, given: AbortSignal | undefined) {
-  const ended = new AbortController();
-  const abort = (): void => ended.abort(given?.reason);
-  const timer = setTimeout(() => ended.abort(new Error(`no answer within ${limitMs} ms`)), limitMs);
-  if (given?.aborted === true) abort();
-  else given?.addEventListener('abort', abort, { once: true });
-  return {
-    signal: ended.signal,
-    /** Also ends what does not look at the signal (credentials, a client's own retries). */
-    race<T>(work: Promise<T>): Promise<T> {
-      return new Promise<T>((resolve, reject) => {
-        const stop = (): void => reject(ended.signal.reason);
-        if (ended.signal.aborted) stop();
-        else ended.signal.addEventListener('abort', stop, { once: true });
-        work.then(resolve, reject).finally(() => ended.signal.removeEventListener('abort', stop));
-      });
-    },
-    done(): void {
-      clearTimeout(timer);
-      given?.removeEventListener('abort', abort);
-    },
-  };
 }

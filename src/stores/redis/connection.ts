@@ -5,6 +5,7 @@
  */
 import { storeUnavailable } from '../../core/errors.ts';
 import type { CallOptions } from '../../core/ports.ts';
+import { type TimeLimit, timeLimit } from '../../core/time-limit.ts';
 import { type RedisClient, wireOf } from './client.ts';
 import { isNoScript, toStoreError } from './map-error.ts';
 import { CLOCK, type Script } from './scripts.ts';
@@ -121,37 +122,4 @@ async function runOnce(wire: Wire, time: ServerTime, { operation, script, keys, 
     // Not known there (any more): a restart, a failover, SCRIPT FLUSH.
     return await send(['EVAL', script.source, ...rest]);
   }
-}
-
-interface TimeLimit {
-  readonly signal: AbortSignal;
-  /** By the clock of {@link ServerTime.localMs}. */
-  readonly endsAtMs: number;
-  race<T>(work: Promise<T>): Promise<T>;
-  done(): void;
-}
-
-function timeLimit(limitMs: number, given: AbortSignal | undefined): TimeLimit {
-  const ended = new AbortController();
-  const abort = (): void => ended.abort(given?.reason);
-  const timer = setTimeout(() => ended.abort(new Error(`no answer within ${limitMs} ms`)), limitMs);
-  if (given?.aborted === true) abort();
-  else given?.addEventListener('abort', abort, { once: true });
-  return {
-    signal: ended.signal,
-    endsAtMs: performance.now() + limitMs,
-    race<T>(work: Promise<T>): Promise<T> {
-      return new Promise<T>((resolve, reject) => {
-        // A turn later: what had not left yet is taken back, and says so.
-        const stop = (): void => void setImmediate(() => reject(ended.signal.reason));
-        if (ended.signal.aborted) stop();
-        else ended.signal.addEventListener('abort', stop, { once: true });
-        work.then(resolve, reject).finally(() => ended.signal.removeEventListener('abort', stop));
-      });
-    },
-    done(): void {
-      clearTimeout(timer);
-      given?.removeEventListener('abort', abort);
-    },
-  };
 }
