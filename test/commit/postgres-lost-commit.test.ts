@@ -116,17 +116,11 @@ describe('runInTransaction: a connection lost during COMMIT', () => {
     const pool = proxied({ query_timeout: 200, connectionTimeoutMillis: 200 });
     const call = fresh({ pool });
     proxy.clear();
-    proxy.inject({ match: isCommit, action: 'drop-answer' });
-    let cut = false;
-    proxy.inject({ match: () => cut, action: 'drop-request', times: 1_000 });
-    const unknown = runInTransaction({ ...call, settleMs: 500 }, async (tx) => {
-      await takeOrder(call.key)(tx);
-      setTimeout(() => {
-        cut = true;
-      });
-      // From here on only the COMMIT and our own row come through.
-      return 'done';
-    });
+    let isCut = false;
+    // From the COMMIT on nothing comes through.
+    proxy.inject({ match: (message) => isCommit(message) && (isCut = true), action: 'drop-answer' });
+    proxy.inject({ match: () => isCut, action: 'drop-request', times: 1_000 });
+    const unknown = runInTransaction({ ...call, settleMs: 500 }, takeOrder(call.key));
     await expect(unknown).rejects.toMatchObject({ code: 'WRITE_UNKNOWN', retryable: true });
     proxy.clear();
     expect(await rows(call.key)).toHaveLength((await records(call.key)).length);
