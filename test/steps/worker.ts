@@ -1,0 +1,90 @@
+/**
+ * A process that runs many keys at once and dies of SIGKILL by its own hand, when each of them is at the point where it is to be killed, or has ended.
+ * For each run that is the same as a kill of its own. Those that are killed at any moment go on, and are killed from outside.
+ *
+ * @module
+ */
+import type { RecordStore } from '../../src/core/ports.ts';
+import { tryRunOnce } from '../../src/index.ts';
+import { openPlace, type Place } from '../crash/place.ts';
+import { endOf, fiveSteps, OPERATION } from './five-steps.ts';
+import { type Phase, type Plan, type Point, STEPS } from './plan.ts';
+import { openWitness } from './witness.ts';
+import type { Task } from './worker-task.ts';
+
+/** So that a kill finds the runs in all their phases. */
+const PACE_MS = 30;
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+const never = new Promise<never>(() => {});
+
+class Stop {
+  readonly arrived: Promise<void>;
+  readonly point: Point | undefined;
+  #arrive = (): void => {};
+  #isThere = false;
+
+  constructor(point: Point | undefined) {
+    this.point = point;
+    this.arrived = new Promise((resolve) => {
+      this.#arrive = resolve;
+    });
+  }
+
+  get step(): string {
+    return this.point === undefined ? '' : (STEPS[this.point.step]?.name ?? '');
+  }
+
+  async at(step: string, phase: Phase): Promise<void> {
+    // Once there it is killed, and only not dead yet.
+    this.#isThere ||= this.step === step && this.point?.phase === phase;
+    if (!this.#isThere) return;
+    this.#arrive();
+    await never;
+  }
+}
+
+/** An answer to a step's write that never comes back: it is kept, and nobody knows. */
+const stoppingAt = (store: RecordStore, stop: Stop): RecordStore => ({
+  ...store,
+  async replace(id, record, version, options) {
+    const result = await store.replace(id, record, version, options);
+    const step = record.steps?.[stop.step];
+    if (result.ok && step !== undefined && 'outcome' in step) await stop.at(stop.step, 'kept');
+    return result;
+  },
+});
+
+const [place, { child, witness: path, plans, leaseMs }] = JSON.parse(process.argv[2] ?? '[]') as [Place, Task];
+const { store } = openPlace(place);
+const witness = openWitness(path);
+process.stdin.resume().once('close', () => process.exit(0));
+
+async function runToPoint(plan: Plan, point: Point | undefined): Promise<void> {
+  const stop = new Stop(point);
+  const work = fiveSteps({ plan, child, witness, at: (step, phase) => stop.at(step, phase) });
+  const options = { store: stoppingAt(store, stop), operation: OPERATION, key: plan.run, leaseMs, renew: 'none' as const };
+  const ended = endOf(() => tryRunOnce(options, work)).then((end) => witness.add({ what: 'ended', run: plan.run, child, end }));
+  await Promise.race([stop.arrived, ended]);
+}
+
+async function runAtAnyMoment(plan: Plan): Promise<void> {
+  const work = fiveSteps({ plan, child, witness, at: () => pause(Math.random() * PACE_MS) });
+  const options = { store, operation: OPERATION, key: plan.run, leaseMs, onInFlight: { waitMs: 60_000 } };
+  let end = await endOf(() => tryRunOnce(options, work));
+  // On a machine that is busy.
+  while (end.kind === 'other' && end.why === 'LEASE_LOST') end = await endOf(() => tryRunOnce(options, work));
+  witness.add({ what: 'ended', run: plan.run, child, end });
+}
+
+let dies = false;
+await Promise.all(
+  plans.map((plan) => {
+    if (plan.kills === 'any moment') return runAtAnyMoment(plan);
+    const point = plan.kills[child - 1];
+    dies ||= point !== undefined;
+    return runToPoint(plan, point);
+  }),
+);
+if (dies) process.kill(process.pid, 'SIGKILL');
+process.exit(0);
