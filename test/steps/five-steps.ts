@@ -14,7 +14,7 @@ export interface Stage {
   readonly child: number;
   readonly witness: Witness;
   /** Returns, or never does. */
-  at(step: string, phase: Exclude<Phase, 'kept'>): Promise<void>;
+  at(step: string, phase: Exclude<Phase, 'kept'>, attempt: number): Promise<void>;
 }
 
 export const fiveSteps =
@@ -32,17 +32,17 @@ export const fiveSteps =
         },
       };
       const work: Parameters<typeof run.step<string>>[1] = async (step) => {
-        await at(name, 'before');
+        await at(name, 'before', run.attempt);
         // Nobody who asks the far side from now on may miss what comes after the question.
         run.assertHeld();
         const value = `${name} by process ${child} in attempt ${step.attempt}`;
         witness.add({ what: 'effect', ...seen, attempt: step.attempt, key: step.key, value });
-        await at(name, 'done');
+        await at(name, 'done', run.attempt);
         return value;
       };
       const value = await run.step(name, work, mode === 'atMostOnce' && asks ? { ...options, ...asking } : options);
       witness.add({ what: 'resolved', ...seen, value });
-      await at(name, 'resolved');
+      await at(name, 'resolved', run.attempt);
       values.push(value);
     }
     return values;

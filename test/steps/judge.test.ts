@@ -106,6 +106,8 @@ describe('the judge of killed runs', () => {
     const blocked = [effect('reserve', 1), effect('charge', 1), ended(2, { kind: 'blocked', attempt: 2 })];
     expect(complaints(blocked, { ...PLAN, asks: false, kills: [CHARGED] })).toBe('');
     expect(complaints(blocked, { ...PLAN, kills: 'any moment' })).toContain('it was blocked, though there was somebody to ask');
+    const past = [...blocked, resolved('charge', 1), resolved('ship', 1)];
+    expect(complaints(past, { ...PLAN, asks: false, kills: 'any moment' })).toContain('though all that could block it had resolved');
     expect(complaints(seen({ ...PLAN, kills: [CHARGED] }), { ...PLAN, asks: false, kills: [CHARGED] })).toContain('it should have blocked in 2');
   });
 

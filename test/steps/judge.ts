@@ -19,7 +19,12 @@ export function judge(plans: readonly Plan[], lines: readonly Line[]): string[] 
 function judgeRun(plan: Plan, lines: readonly Line[]): string[] {
   const effects = lines.filter((line): line is Effect => line.what === 'effect');
   const ends = lines.flatMap((line) => (line.what === 'ended' ? [line.end] : []));
-  return [...repeats(plan, lines, effects), ...values(lines, effects), ...differingEnds(plan, ends, effects), ...offCourse(plan, effects, ends)];
+  return [
+    ...repeats(plan, lines, effects),
+    ...values(lines, effects),
+    ...differingEnds(plan, lines, ends, effects),
+    ...offCourse(plan, effects, ends),
+  ];
 }
 
 /** An effect happens again only while nothing says that it was kept; at most once is at most once. */
@@ -61,13 +66,16 @@ function otherValue(step: string, value: string | undefined, effects: readonly E
   return value === last ? [] : [`${step} was last done as "${last}", and somebody was given "${value}"`];
 }
 
-function differingEnds({ asks }: Plan, ends: readonly End[], effects: readonly Effect[]): string[] {
+function differingEnds({ asks }: Plan, lines: readonly Line[], ends: readonly End[], effects: readonly Effect[]): string[] {
+  const hasResolved = (step: string): boolean => lines.some((line) => line.what === 'resolved' && line.step === step);
   if (ends.length === 0) return ['it did not end'];
   const different = [...new Set(ends.map((end) => JSON.stringify(end)))];
   const complaints = different.length === 1 ? [] : [`its callers were told different things: ${different.join(' and ')}`];
   for (const end of ends) {
     if (end.kind === 'other') complaints.push(`a caller was told: ${end.why}`);
     if (end.kind === 'blocked' && asks) complaints.push('it was blocked, though there was somebody to ask');
+    if (end.kind === 'blocked' && [...AT_MOST_ONCE].every((step) => hasResolved(step)))
+      complaints.push('it was blocked, though all that could block it had resolved');
     if (end.kind === 'completed' && effects.some(({ attempt }) => attempt > end.attempt))
       complaints.push(`something was done after attempt ${end.attempt}, which completed`);
   }

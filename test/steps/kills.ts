@@ -29,6 +29,7 @@ const LONG_LEASE_MS = 60_000;
 /** Ends by itself. */
 const SHORT_LEASE_MS = 1_500;
 const ANY_MOMENT_RUNS = byLength(16, 30, 60);
+const ANY_MOMENT_KILLS = byLength(2, 3, 3);
 const ANY_MOMENT_ROUNDS = byLength(1, 1, 12);
 /** From the first effect that is seen: about what a run takes. */
 const LATEST_KILL_MS = 250;
@@ -64,17 +65,18 @@ export function killSuite(name: string, start: () => Promise<{ place: Place; sto
       if (!result.ok) throw new Error(`somebody is still writing ${run}`);
     }
 
-    /** A later caller in another process, that is this one. */
+    /** Later callers in another process, that is this one. */
     async function callLater(plans: readonly Plan[], path: string): Promise<Line[]> {
       const witness = openWitness(path);
-      const child = KILLS + 3;
-      await Promise.all(
-        plans.map(async (plan) => {
-          const options: RunOnceOptions<string[]> = { store: opened.store, operation: OPERATION, key: plan.run };
-          const end = await endOf(() => tryRunOnce(options, fiveSteps({ plan, child, witness, at: async () => {} })));
-          witness.add({ what: 'ended', run: plan.run, child, end });
-        }),
-      );
+      for (const child of [KILLS + 2, KILLS + 3]) {
+        await Promise.all(
+          plans.map(async (plan) => {
+            const options: RunOnceOptions<string[]> = { store: opened.store, operation: OPERATION, key: plan.run };
+            const end = await endOf(() => tryRunOnce(options, fiveSteps({ plan, child, witness, at: async () => {} })));
+            witness.add({ what: 'ended', run: plan.run, child, end });
+          }),
+        );
+      }
       witness.close();
       return readLines(path);
     }
@@ -84,15 +86,13 @@ export function killSuite(name: string, start: () => Promise<{ place: Place; sto
         expect(await workers.start(place, { child, witness: path, plans, leaseMs: LONG_LEASE_MS }).ended).toBe('killed');
         await Promise.all(plans.filter(({ kills }) => kills.length >= child).map(({ run }) => lapse(run)));
       }
-      // The one that ends them all, and a caller after it.
-      for (const child of [KILLS + 1, KILLS + 2])
-        expect(await workers.start(place, { child, witness: path, plans, leaseMs: LONG_LEASE_MS }).ended).toBe('by itself');
+      expect(await workers.start(place, { child: KILLS + 1, witness: path, plans, leaseMs: LONG_LEASE_MS }).ended).toBe('by itself');
       return callLater(plans, path);
     }
 
     async function killAtAnyMoment(plans: readonly Plan[], path: string, random: () => number): Promise<Line[]> {
       openWitness(path).close();
-      for (let child = 1; child <= KILLS; child++) {
+      for (let child = 1; child <= ANY_MOMENT_KILLS; child++) {
         const before = readLines(path).length;
         const worker = workers.start(place, { child, witness: path, plans, leaseMs: SHORT_LEASE_MS });
         const ended = worker.ended.then(() => true);
