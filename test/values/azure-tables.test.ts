@@ -1,0 +1,4 @@
+import { azureTables } from '../support/stores.ts';
+import { valuesOn } from './suite.ts';
+
+valuesOn(azureTables);
