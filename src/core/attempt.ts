@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { putBeside } from './beside.ts';
 import { bounded, withinInvocation } from './bounded.ts';
 import { completed, released, withdrawn, withSteps } from './changes.ts';
 import type { CallFacts, Held } from './claim.ts';
@@ -12,7 +13,7 @@ import { isRerunSafeError, RerunSafeError } from './errors.ts';
 import { Lifetime } from './lifetime.ts';
 import { invalidOptions } from './options.ts';
 import type { WriteResult } from './ports.ts';
-import type { Outcome, RecordToWrite, StoredStep, Version } from './record.ts';
+import type { Outcome, RecordToWrite, StoredStep, Version, Whole } from './record.ts';
 import { Renewal, renewalLimitMs } from './renewal.ts';
 import { Serial } from './serial.ts';
 import { type StepChanges, StepWrites } from './step-writes.ts';
@@ -111,13 +112,13 @@ export class Attempt {
   }
 
   /** Always tried, at least once, also after the lease was lost: the store decides. */
-  async complete(outcome: Outcome, as: 'completed' | 'error' = 'completed'): Promise<MoveResult> {
+  async complete(outcome: Whole, as: 'completed' | 'error' = 'completed'): Promise<MoveResult> {
     await this.settled();
     return this.#serial.run(() => this.#finish(outcome, as));
   }
 
   /** The completion, written by `send` together with business rows. Where it is known not to have happened, the attempt goes on. */
-  async commit(outcome: Outcome, send: Send): Promise<MoveResult> {
+  async commit(outcome: Whole, send: Send): Promise<MoveResult> {
     this.#committing = true;
     try {
       return await this.#commit(outcome, send);
@@ -126,7 +127,7 @@ export class Attempt {
     }
   }
 
-  #commit(outcome: Outcome, send: Send): Promise<MoveResult> {
+  #commit(outcome: Whole, send: Send): Promise<MoveResult> {
     return this.#serial.run(async () => {
       if (this.#final) return { kind: 'lost' };
       const result = await this.#finish(outcome, 'completed', send);
@@ -135,17 +136,26 @@ export class Attempt {
     });
   }
 
-  async #finish(outcome: Outcome, as: 'completed' | 'error', send?: Send): Promise<MoveResult> {
+  async #finish(given: Whole, as: 'completed' | 'error', send?: Send): Promise<MoveResult> {
     this.#final = true;
+    const { system, guard, id, leaseMs, retention } = this.#facts;
+    const retentionMs = retention[as];
+    const patience = { limitMs: () => this.#limitMs(), remainingMs: () => this.lifetime.remainingMs() };
+    let outcome: Outcome;
+    try {
+      outcome = await putBeside({ system, store: guard.store, id, owner: this.owner, keepMs: retentionMs + leaseMs }, given, patience);
+    } catch (error) {
+      return this.#look('complete', { kind: 'no-answer', error });
+    }
     const move: Move = {
       kind: 'complete',
-      change: (standing) => completed(standing, outcome, this.#facts.retention[as]),
+      change: (standing) => completed(standing, outcome, retentionMs),
       keepTrying: () => this.lifetime.remainingMs() > 0,
       ...(send === undefined ? {} : { send }),
     };
     const result = await this.#move(move, true);
     // Until the lease ends, then one look: somebody else may have taken over meanwhile, or the save may have landed after all.
-    return result.kind === 'no-answer' ? this.#look(move, result) : result;
+    return result.kind === 'no-answer' ? this.#look(move.kind, result) : result;
   }
 
   /** A throw of the work, as it was judged. After the lease is over nothing is declared: the record lapses. */
@@ -254,11 +264,11 @@ export class Attempt {
     return { kind: 'written', sentAt, ...(vanished ? { vanished } : {}) };
   }
 
-  async #look(move: Move, result: MoveResult): Promise<MoveResult> {
+  async #look(kind: MoveIntent['kind'], result: MoveResult): Promise<MoveResult> {
     const { system, guard, id, fingerprint } = this.#facts;
     try {
       const standing = await bounded(system, this.#limitMs(), (options) => guard.store.read(id, options));
-      const decision = decide(standing, { kind: move.kind, owner: this.owner, fingerprint }, { nowMs: 0, uncertaintyMs: 0 });
+      const decision = decide(standing, { kind, owner: this.owner, fingerprint }, { nowMs: 0, uncertaintyMs: 0 });
       if (decision.kind === 'done') return { kind: 'written', sentAt: instant(system.clock) };
       return decision.kind === 'adopt' || decision.kind === 'lost' ? decision : result;
     } catch {

@@ -4,13 +4,13 @@
  * @module
  */
 import { encode } from './codec.ts';
-import type { Outcome } from './record.ts';
+import type { Whole } from './record.ts';
 
 const MOST_NAME = 200;
 const MOST_MESSAGE = 10_000;
 
 /** `bare`: without data and with a short message, for a store that refused the whole for its size. */
-export function errorOutcome(thrown: unknown, bare = false): Extract<Outcome, { kind: 'error' }> {
+export function errorOutcome(thrown: unknown, bare = false): Extract<Whole, { kind: 'error' }> {
   const name = property(thrown, 'name');
   const message = property(thrown, 'message');
   const code = property(thrown, 'code');

@@ -14,8 +14,9 @@ import { type Key, keyParts, labelOf, recordId, scopeHash, scopeParts } from './
 import { outcomeOf, unguardedRun } from './live-run.ts';
 import { anything, either, invalidOptions, isBoolean, isFunction, isInteger, isName, isOneOf, isSignal, type Rules } from './options.ts';
 import { collectMessages, type PendingMessage } from './outbox.ts';
+import { mustBeWhole } from './parts.ts';
 import type { Stored } from './ports.ts';
-import { type BlockedWhy, type Outcome, type RecordId, type RecordToWrite, SCHEMA } from './record.ts';
+import { type BlockedWhy, type RecordId, type RecordToWrite, SCHEMA, type Whole } from './record.ts';
 import { type RunResult, replayOf } from './replay.ts';
 import type { Run } from './run.ts';
 import { type Seal, sealed } from './seal.ts';
@@ -127,7 +128,7 @@ export function beginInTransaction<T>(standing: Stored | undefined, call: Transa
       return { kind: 'block', record, over, answer: blocked(id, why, over.record.attempt) };
     }
     case 'replay':
-      return { kind: 'answer', event: 'replayed', answer: replayOf(guardOf<T>(call), id, decision.outcome, decision.attempt) };
+      return { kind: 'answer', event: 'replayed', answer: replayOf(guardOf<T>(call), id, mustBeWhole(decision.outcome), decision.attempt) };
     case 'blocked':
       return { kind: 'answer', event: 'blocked', answer: blocked(id, decision.why, decision.attempt) };
     case 'ours':
@@ -219,7 +220,7 @@ export type Ending<T> =
 export function endingOf<T>(call: TransactionCall, begun: RecordToWrite, end: WorkEnd<T>): Ending<T> {
   const { blockedWhy: _, steps: __, ...rest } = begun;
   const revision = realSystem.nonce();
-  const record = (outcome: Outcome): RecordToWrite => ({ ...rest, state: 'completed', revision, outcome: sealed(outcome, call.seal, call.id) });
+  const record = (outcome: Whole): RecordToWrite => ({ ...rest, state: 'completed', revision, outcome: sealed(outcome, call.seal, call.id) });
   if ('thrown' in end) {
     const { thrown } = end;
     if (!isRemembered(call, thrown)) return { kind: 'roll-back', thrown };

@@ -12,7 +12,7 @@ import type { FormedGuard } from './guard.ts';
 import { derivedKey, hashParts, keyParts } from './key.ts';
 import { anything, checkOptions, invalidOptions, isFunction, isName, isOneOf } from './options.ts';
 import { type Collected, collectMessages } from './outbox.ts';
-import type { Outcome, RecordId } from './record.ts';
+import type { RecordId, Whole } from './record.ts';
 import type { CommitRequest, Run, Step, StepOptions } from './run.ts';
 import { sealed, stepPlace } from './seal.ts';
 import { runStep, Thrown } from './step.ts';
@@ -184,7 +184,7 @@ export function told<R>(promise: Promise<R>): Promise<R> {
   return promise;
 }
 
-export function outcomeOf<T>(value: T, codec?: ValueCodec<T>): Outcome {
+export function outcomeOf<T>(value: T, codec?: ValueCodec<T>): Whole {
   const encoding = codec === undefined ? encode(value) : encodeBy(codec, value);
   return encoding.ok ? { kind: 'value', value: encoding.encoded } : { kind: 'not-stored', reason: 'not-serializable' };
 }

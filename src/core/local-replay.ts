@@ -7,7 +7,7 @@
 import type { CallFacts } from './claim.ts';
 import { isInteger } from './options.ts';
 import type { RecordStore } from './ports.ts';
-import type { Outcome, RecordId } from './record.ts';
+import type { RecordId, Whole } from './record.ts';
 import { elapsedMs, type Instant, instant } from './system.ts';
 
 export interface LocalReplay {
@@ -21,7 +21,7 @@ export const LOCAL_REPLAY_RULES = { maxEntries: isInteger(1, 1_000_000), maxAgeM
 const DEFAULT_MAX_AGE_MS = 300_000;
 
 interface Entry {
-  readonly outcome: Outcome;
+  readonly outcome: Whole;
   readonly attempt: number;
   readonly fingerprint: string | undefined;
   readonly keptAt: Instant;
@@ -32,7 +32,7 @@ interface Entry {
 const kept = new WeakMap<RecordStore, Map<RecordId, Entry>>();
 
 /** `forMs`: what is left of its retention. */
-export function keepLocally(facts: CallFacts, outcome: Outcome, attempt: number, forMs: number): void {
+export function keepLocally(facts: CallFacts, outcome: Whole, attempt: number, forMs: number): void {
   const { guard, id, fingerprint, system } = facts;
   if (guard.localReplay === undefined) return;
   const { maxEntries, maxAgeMs = DEFAULT_MAX_AGE_MS } = guard.localReplay;

@@ -4,6 +4,7 @@
  * @module
  */
 import { Attempt, type MoveResult } from './attempt.ts';
+import { takeBeside } from './beside.ts';
 import type { CallFacts, Held } from './claim.ts';
 import { errorOutcome } from './error-outcome.ts';
 import { isNotDoneError, isPermanentError, isRerunSafeError, RerunSafeError, writeUnknown } from './errors.ts';
@@ -12,7 +13,7 @@ import { type FormedGuard, isVerdict, type ThrowVerdict } from './guard.ts';
 import { LiveRun, outcomeOf } from './live-run.ts';
 import { keepLocally } from './local-replay.ts';
 import { invalidOptions } from './options.ts';
-import type { Outcome, RecordId } from './record.ts';
+import type { RecordId, Whole } from './record.ts';
 import { type RunResult, replayOf, withCodec } from './replay.ts';
 import { inRun, type Run } from './run.ts';
 import { sealed } from './seal.ts';
@@ -134,7 +135,7 @@ export class Owned<T> {
   async #complete(value: T): Promise<RunResult<T>> {
     const { codec, seal } = this.#guard;
     const whole = outcomeOf(value, codec);
-    let outcome: Outcome = sealed(whole, seal, this.#id);
+    let outcome: Whole = sealed(whole, seal, this.#id);
     let result = await this.#attempt.complete(outcome);
     if (result.kind === 'too-large') {
       outcome = { kind: 'not-stored', reason: 'too-large' };
@@ -150,7 +151,7 @@ export class Owned<T> {
     return this.#overtaken(result);
   }
 
-  #keepLocally(outcome: Outcome, as: 'completed' | 'error'): void {
+  #keepLocally(outcome: Whole, as: 'completed' | 'error'): void {
     keepLocally(this.#facts, outcome, this.#attempt.attempt, this.#facts.retention[as]);
   }
 
@@ -163,9 +164,9 @@ export class Owned<T> {
     });
   }
 
-  #overtaken(result: Extract<MoveResult, { kind: 'adopt' | 'lost' }>): RunResult<T> {
+  async #overtaken(result: Extract<MoveResult, { kind: 'adopt' | 'lost' }>): Promise<RunResult<T>> {
     this.#attempt.lifetime.lose('somebody else took it over');
-    if (result.kind === 'adopt') return replayOf(this.#guard, this.#id, result.outcome, result.attempt);
+    if (result.kind === 'adopt') return replayOf(this.#guard, this.#id, await takeBeside(this.#facts, result.outcome), result.attempt);
     throw this.#attempt.lifetime.lossError();
   }
 
@@ -204,7 +205,7 @@ export class Owned<T> {
     throw thrown;
   }
 
-  #errorOutcome(thrown: unknown, bare = false): Outcome {
+  #errorOutcome(thrown: unknown, bare = false): Whole {
     return sealed(errorOutcome(thrown, bare), this.#guard.seal, this.#id);
   }
 

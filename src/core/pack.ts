@@ -4,9 +4,9 @@
  * @module
  */
 import { storeMisconfigured } from './errors.ts';
-import type { Outcome } from './record.ts';
+import type { Whole } from './record.ts';
 
-export type Packed = Extract<Outcome, { kind: 'packed' }>;
+export type Packed = Extract<Whole, { kind: 'packed' }>;
 
 /** Below, it saves next to nothing. DynamoDB counts reads in units of 4 KB. */
 const PACK_FROM = 4_096;
@@ -17,7 +17,7 @@ const MOST_UNPACKED_BYTES = 512 * 1_048_576;
 const zlib = () => process.getBuiltinModule('node:zlib');
 
 /** As it is where compressing does not make it at least a fifth smaller. */
-export function packed<O extends Outcome>(outcome: O): O | Packed {
+export function packed<O extends Whole>(outcome: O): O | Packed {
   if (outcome.kind !== 'value' && outcome.kind !== 'error') return outcome;
   const text = JSON.stringify(outcome);
   if (text.length < PACK_FROM) return outcome;
@@ -27,7 +27,7 @@ export function packed<O extends Outcome>(outcome: O): O | Packed {
 }
 
 /** @throws RerunSafeError `STORE_MISCONFIGURED`: somebody has changed it. Nothing was run. */
-export function unpacked<O extends Outcome>(outcome: O): Exclude<O, Packed> {
+export function unpacked<O extends Whole>(outcome: O): Exclude<O, Packed> {
   if (outcome.kind !== 'packed') return outcome as Exclude<O, Packed>;
   try {
     const bytes = zlib().inflateRawSync(Buffer.from(outcome.packed, 'base64'), { maxOutputLength: MOST_UNPACKED_BYTES });

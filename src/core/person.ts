@@ -3,6 +3,8 @@
  *
  * @module
  */
+
+import { putBeside } from './beside.ts';
 import { encode } from './codec.ts';
 import { decide, type PersonDecision, type PersonIntent } from './decide.ts';
 import { storeUnavailable } from './errors.ts';
@@ -11,7 +13,7 @@ import { forgetLocally } from './local-replay.ts';
 import { anything, checkOptions, has, invalidOptions, isBoolean, isName, type Rules } from './options.ts';
 import { packed } from './pack.ts';
 import type { RecordStore } from './ports.ts';
-import type { Outcome, RecordId, RecordToWrite } from './record.ts';
+import type { Outcome, RecordId, RecordToWrite, Whole } from './record.ts';
 import { closed, type Seal } from './seal.ts';
 import { realSystem } from './system.ts';
 
@@ -43,6 +45,7 @@ export const PERSON_RULES: Rules = { force: isBoolean, seal: has('close', 'open'
 const RULES = { store: has('read', 'replace'), operation: isName(128), key: anything, scope: anything, ...PERSON_RULES };
 const TOMBSTONE_RETENTION_MS = 3_600_000;
 const MOST_ROUNDS = 20;
+const PART_LIMIT_MS = 15_000;
 
 /**
  * Resolves a run that is blocked, or whose attempt ended with no outcome: `'not-done'` lets it run again (its attempts are counted anew, its steps
@@ -60,11 +63,9 @@ export async function resolveRun(run: RunOf, as: PersonsAnswer): Promise<PersonR
 /** Of a run that was found by looking through the store. `options` are checked already. */
 export async function resolveById(store: RecordStore, id: RecordId, options: PersonOptions, as: PersonsAnswer): Promise<PersonResult> {
   const outcome = as === 'not-done' ? undefined : packed(outcomeOf(as));
-  return write({ store, id, kind: 'resolve', options }, (record) =>
-    outcome === undefined
-      ? { ...open(record), state: 'released', attempt: 0 }
-      : { ...done(record), state: 'completed', outcome: options.seal === undefined ? outcome : closed(outcome, options.seal, id) },
-  );
+  if (outcome === undefined) return write({ store, id, kind: 'resolve', options }, (record) => ({ ...open(record), state: 'released', attempt: 0 }));
+  const kept = options.seal === undefined ? outcome : closed(outcome, options.seal, id);
+  return write({ store, id, kind: 'resolve', options }, (record) => ({ ...done(record), state: 'completed' }), kept);
 }
 
 /**
@@ -98,7 +99,9 @@ function open({ blockedWhy: _, steps, ...record }: RecordToWrite): RecordToWrite
 const done = ({ blockedWhy: _, steps: __, ...record }: RecordToWrite): RecordToWrite => record;
 
 const holdsSealed = ({ outcome, steps = {} }: RecordToWrite): boolean =>
-  outcome?.kind === 'sealed' || Object.values(steps).some((step) => 'outcome' in step && step.outcome.kind === 'sealed');
+  outcome?.kind === 'sealed' ||
+  (outcome?.kind === 'parts' && outcome.of === 'sealed') ||
+  Object.values(steps).some((step) => 'outcome' in step && step.outcome.kind === 'sealed');
 
 interface Word {
   readonly store: RecordStore;
@@ -107,7 +110,7 @@ interface Word {
   readonly options: PersonOptions;
 }
 
-async function write({ store, id, kind, options }: Word, change: (record: RecordToWrite) => RecordToWrite): Promise<PersonResult> {
+async function write({ store, id, kind, options }: Word, change: (record: RecordToWrite) => RecordToWrite, outcome?: Whole): Promise<PersonResult> {
   const { force = false, seal, by, why } = options;
   let standing = await store.read(id);
   for (let round = 0; round < MOST_ROUNDS; round++) {
@@ -118,7 +121,8 @@ async function write({ store, id, kind, options }: Word, change: (record: Record
       throw invalidOptions('resolveRun', ['what this run keeps is sealed: pass its seal, or the outcome would lie there in the open']);
     }
     const word = { did: kind, atMs: store.clock.nowMs(), ...(by === undefined ? {} : { by }), ...(why === undefined ? {} : { why }) };
-    const record: RecordToWrite = { ...change(over.record), owner: realSystem.nonce(), revision: realSystem.nonce(), token, word };
+    const changed: RecordToWrite = { ...change(over.record), owner: realSystem.nonce(), revision: realSystem.nonce(), token, word };
+    const record = outcome === undefined ? changed : { ...changed, outcome: await beside(store, id, changed, outcome) };
     const result = await store.replace(id, record, over.version);
     forgetLocally(store, id);
     if (result.ok) return { kind: 'written' };
@@ -130,7 +134,10 @@ async function write({ store, id, kind, options }: Word, change: (record: Record
   throw storeUnavailable(`the record ${id} changed under each of ${MOST_ROUNDS} tries`, undefined);
 }
 
-function outcomeOf(as: Exclude<PersonsAnswer, 'not-done'>): Outcome {
+const beside = (store: RecordStore, id: RecordId, { owner, retentionMs: keepMs }: RecordToWrite, outcome: Whole): Promise<Outcome> =>
+  putBeside({ system: realSystem, store, id, owner, keepMs }, outcome, { limitMs: () => PART_LIMIT_MS, remainingMs: () => 0 });
+
+function outcomeOf(as: Exclude<PersonsAnswer, 'not-done'>): Whole {
   const encoding = typeof as === 'object' && as !== null && 'done' in as ? encode(as.done) : undefined;
   if (encoding === undefined) throw invalidOptions('resolveRun', ["say 'not-done' or { done: value }"]);
   if (!encoding.ok) throw invalidOptions('resolveRun', ['the value cannot be kept: give plain data']);

@@ -61,6 +61,20 @@ export interface PurgeQuery {
 /** Purge never touches what was written less than this ago: a late copy of an old request must not find its row gone. */
 export const PURGE_MIN_AGE_MS = 3_600_000;
 
+/** How large a part may be, and how many one outcome may have. */
+export interface PartLimits {
+  readonly bytesEach: number;
+  readonly most: number;
+}
+
+export interface PartOptions extends CallOptions {
+  /** For a store's own clean-up: to be kept for at least so long, ms. */
+  readonly keepMs: number;
+}
+
+/** A store without parts: nothing of it is optional. */
+export type PlainStore = Required<Omit<RecordStore, 'putPart' | 'readPart'>>;
+
 /**
  * A place for records. Failures are of three kinds only: a refusal (a value, above); `STORE_UNAVAILABLE` (did not happen; `STORE_MISCONFIGURED`
  * where a person has to act); `WRITE_UNKNOWN` (may have happened). A store that cannot tell says unknown.
@@ -69,7 +83,9 @@ export interface RecordStore {
   readonly name: string;
   readonly limits: {
     readonly maxRecordBytes: number;
+    /** An outcome whose JSON is larger lies in parts beside the record, where the store has them. */
     readonly inlineBytes: number;
+    readonly parts?: PartLimits;
     readonly maxKeyBytes: number;
     /** What was answered can be lost when another server takes over, so nobody can be promised that nothing starts again: `onUnknown: 'block'` is refused. */
     readonly losesOnFailover?: boolean;
@@ -92,8 +108,12 @@ export interface RecordStore {
   delete(id: RecordId, version: Version, options?: CallOptions): Promise<Written | Conflict>;
   /** For people, sweepers and clean-up; never on the hot path. */
   list(query: ListQuery): AsyncIterable<Listed>;
-  /** Removes what has expired, each row on condition of the version it saw. */
+  /** Removes what has expired, each row on condition of the version it saw; parts with the record that names them, and those that no record names any more. */
   purge(query: PurgeQuery): Promise<{ removed: number }>;
+  /** Writes a part beside the record, whatever stands there: the same name always has the same bytes. Part names: `[A-Za-z0-9._-]`, at most 128 characters. */
+  putPart?(id: RecordId, name: string, bytes: Uint8Array, options: PartOptions): Promise<void>;
+  /** undefined = known to be absent. */
+  readPart?(id: RecordId, name: string, options?: CallOptions): Promise<Uint8Array | undefined>;
   /** Makes the table. Idempotent; never on the hot path. */
   setUp?(): Promise<void>;
   close?(): Promise<void>;

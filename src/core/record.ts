@@ -29,8 +29,22 @@ export type Outcome =
   | { readonly kind: 'sealed'; readonly sealed: string; readonly resolved?: true }
   /** One of the first two, as base64 of its JSON after raw DEFLATE (RFC 1951). */
   | { readonly kind: 'packed'; readonly packed: string; readonly resolved?: true }
+  /** One of the four, in parts beside the record, written by that owner. `hash`: SHA-256 of all its bytes, base64url. */
+  | {
+      readonly kind: 'parts';
+      readonly of: 'value' | 'error' | 'sealed' | 'packed';
+      readonly owner: Owner;
+      readonly hash: string;
+      readonly bytes: number;
+      readonly count: number;
+      readonly resolved?: true;
+    }
   /** The work succeeded, its value could not be kept. */
   | { readonly kind: 'not-stored'; readonly reason: 'too-large' | 'not-serializable' };
+
+export type InParts = Extract<Outcome, { kind: 'parts' }>;
+/** An outcome that is all there. */
+export type Whole = Exclude<Outcome, InParts>;
 
 /** Its value, and the fingerprint of its declared input. */
 export interface FinishedStep {

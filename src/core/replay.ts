@@ -7,7 +7,7 @@ import { decode } from './codec.ts';
 import { PermanentError, RerunSafeError } from './errors.ts';
 import type { RunEvent } from './events.ts';
 import type { FormedGuard } from './guard.ts';
-import type { BlockedWhy, Encoded, Outcome, RecordId } from './record.ts';
+import type { BlockedWhy, Encoded, RecordId, Whole } from './record.ts';
 import { opened } from './seal.ts';
 import type { ValueCodec } from './value-forms.ts';
 
@@ -36,7 +36,7 @@ const NOT_KEPT: Readonly<Record<NotKept, string>> = {
   'not-serializable': 'it would not come back as it is: return plain data, no functions, promises or class instances',
 };
 
-export function replayOf<T>({ operation, seal, codec }: FormedGuard<T>, id: RecordId, stored: Outcome, attempt: number): RunResult<T> {
+export function replayOf<T>({ operation, seal, codec }: FormedGuard<T>, id: RecordId, stored: Whole, attempt: number): RunResult<T> {
   const outcome = opened(stored, seal, id);
   if (outcome.kind === 'value') {
     const mark = outcome.resolved ? { resolved: true as const } : {};

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { takeBeside } from './beside.ts';
 import { type CallFacts, Claimer, type ClaimResult } from './claim.ts';
 import { isRerunSafeError, RerunSafeError } from './errors.ts';
 import { type RunEvent, type RunEventName, tellRun } from './events.ts';
@@ -14,7 +15,6 @@ import { keepLocally, recallLocally } from './local-replay.ts';
 import { invalidOptions, isFunction } from './options.ts';
 import { Owned, type Work } from './owned.ts';
 import type { System } from './ports.ts';
-import type { Outcome } from './record.ts';
 import { type RunResult, replayOf } from './replay.ts';
 import { inRun, type Run } from './run.ts';
 import { realSystem } from './system.ts';
@@ -84,6 +84,8 @@ const BLOCKED_BECAUSE = {
   attempts: 'as many attempts as maxAttempts allows ended without an outcome',
 } as const;
 
+type Kept = Pick<Extract<ClaimResult, { kind: 'replay' }>, 'outcome' | 'attempt' | 'leftMs'>;
+
 /** The engine behind every entry point: options are already checked, `system` is where time comes from. */
 export async function runGuarded<T>(guard: FormedGuard<T>, call: Call, work: Work<T>, system: System = realSystem): Promise<RunResult<T>> {
   const facts = factsOf(guard as Guard, call, system);
@@ -93,10 +95,12 @@ export async function runGuarded<T>(guard: FormedGuard<T>, call: Call, work: Wor
     if (isRerunSafeError(error)) tell('refused', { error });
     return error;
   };
-  const replay = async ({ outcome, attempt }: { outcome: Outcome; attempt: number }, event: 'replayed' | 'waited', local: boolean) => {
+  const replay = async ({ outcome, attempt, leftMs }: Kept, event: 'replayed' | 'waited', local: boolean) => {
     let result: RunResult<T>;
     try {
-      result = replayOf(guard, facts.id, outcome, attempt);
+      const whole = await takeBeside(facts, outcome);
+      if (!local) keepLocally(facts, whole, attempt, leftMs);
+      result = replayOf(guard, facts.id, whole, attempt);
       tell(event, { attempt });
     } catch (error) {
       throw refused(error);
@@ -106,7 +110,7 @@ export async function runGuarded<T>(guard: FormedGuard<T>, call: Call, work: Wor
   facts.signal?.throwIfAborted();
   if (switchedOff()) return unguarded(facts, work);
   const local = recallLocally(facts);
-  if (local !== undefined) return replay(local, 'replayed', true);
+  if (local !== undefined) return replay({ ...local, leftMs: 0 }, 'replayed', true);
   let claim: ClaimResult;
   try {
     claim = await new Claimer(facts).claim();
@@ -115,10 +119,7 @@ export async function runGuarded<T>(guard: FormedGuard<T>, call: Call, work: Wor
     tell('unguarded', { error });
     return unguarded(facts, work);
   }
-  if (claim.kind === 'replay') {
-    keepLocally(facts, claim.outcome, claim.attempt, claim.leftMs);
-    return replay(claim, claim.waited ? 'waited' : 'replayed', false);
-  }
+  if (claim.kind === 'replay') return replay(claim, claim.waited ? 'waited' : 'replayed', false);
   if (claim.kind === 'blocked') {
     tell('blocked', { attempt: claim.attempt });
     return { kind: 'blocked', id: facts.id, why: claim.why, attempt: claim.attempt };

@@ -9,7 +9,7 @@ import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import { storeMisconfigured } from './errors.ts';
 import { checkOptions, invalidOptions, isName, isObject } from './options.ts';
 import { packed, unpacked } from './pack.ts';
-import type { Outcome } from './record.ts';
+import type { Whole } from './record.ts';
 
 /** Text in, text out. `boundTo` names the place it is kept in (record, step), and must be authenticated: a row copied elsewhere does not open. */
 export interface Seal {
@@ -75,7 +75,7 @@ export function aesSeal(options: AesSealOptions): Seal {
 }
 
 /** @throws whatever the seal throws; TypeError where it gives anything but text (a promise). */
-export function closed(outcome: Outcome, seal: Seal, boundTo: string): Extract<Outcome, { kind: 'sealed' }> {
+export function closed(outcome: Whole, seal: Seal, boundTo: string): Extract<Whole, { kind: 'sealed' }> {
   const text: unknown = seal.close(JSON.stringify(outcome), boundTo);
   if (text instanceof Promise) text.catch(() => {});
   if (typeof text !== 'string') throw new TypeError('seal.close must return a text, at once');
@@ -83,11 +83,11 @@ export function closed(outcome: Outcome, seal: Seal, boundTo: string): Extract<O
 }
 
 /** As it lies in the store: packed where it is large, and sealed where a seal is chosen. */
-export function sealed<O extends Outcome>(
+export function sealed<O extends Whole>(
   outcome: O,
   seal: Seal | undefined,
   boundTo: string,
-): O | Extract<Outcome, { kind: 'sealed' | 'packed' | 'not-stored' }> {
+): O | Extract<Whole, { kind: 'sealed' | 'packed' | 'not-stored' }> {
   if (outcome.kind === 'not-stored') return outcome;
   const whole = packed(outcome);
   if (seal === undefined) return whole;
@@ -105,15 +105,15 @@ export function sealed<O extends Outcome>(
  *
  * @throws RerunSafeError `STORE_MISCONFIGURED`: it does not open. Nothing was run.
  */
-export function opened<O extends Outcome>(outcome: O, seal: Seal | undefined, boundTo: string): Exclude<O, { kind: 'sealed' | 'packed' }> {
+export function opened<O extends Whole>(outcome: O, seal: Seal | undefined, boundTo: string): Exclude<O, { kind: 'sealed' | 'packed' }> {
   return unpacked(unsealed(outcome, seal, boundTo)) as Exclude<O, { kind: 'sealed' | 'packed' }>;
 }
 
-function unsealed(outcome: Outcome, seal: Seal | undefined, boundTo: string): Outcome {
+function unsealed(outcome: Whole, seal: Seal | undefined, boundTo: string): Whole {
   if (outcome.kind !== 'sealed') return outcome;
   try {
     if (seal === undefined) throw new Error('no seal was given');
-    return JSON.parse(seal.open(outcome.sealed, boundTo)) as Outcome;
+    return JSON.parse(seal.open(outcome.sealed, boundTo)) as Whole;
   } catch (cause) {
     throw storeMisconfigured('what is stored is sealed and does not open: another key, another place, or somebody changed it.', cause);
   }

@@ -7,7 +7,7 @@ import { storeUnavailable, writeUnknown } from '../core/errors.ts';
 import type { CallOptions, RecordStore, Stored, Timers, WriteResult } from '../core/ports.ts';
 import type { RecordId, RecordToWrite, Version } from '../core/record.ts';
 
-export type StoreOperation = 'read' | 'create' | 'replace' | 'delete';
+export type StoreOperation = 'read' | 'create' | 'replace' | 'delete' | 'putPart' | 'readPart';
 
 /**
  * What goes wrong. Writes in doubt throw `WRITE_UNKNOWN`; a read that fails throws `STORE_UNAVAILABLE`.
@@ -51,9 +51,11 @@ export interface StoreCall {
   readonly id: RecordId;
   readonly record?: RecordToWrite;
   readonly version?: Version;
+  /** Of a part. */
+  readonly name?: string;
   readonly fault?: StoreFault;
   /** What the store answered (the last answer, where it was asked twice), whether or not the caller was told. */
-  answer?: Stored | WriteResult | 'absent' | 'failed';
+  answer?: Stored | WriteResult | Uint8Array | 'written' | 'absent' | 'failed';
 }
 
 export interface FaultyStore extends RecordStore {
@@ -70,11 +72,11 @@ export interface FaultyStore extends RecordStore {
  */
 export function faultyStore(store: RecordStore, plan: FaultPlan = {}): FaultyStore {
   const calls: StoreCall[] = [];
-  const counts: Record<StoreOperation, number> = { read: 0, create: 0, replace: 0, delete: 0 };
+  const counts: Record<StoreOperation, number> = { read: 0, create: 0, replace: 0, delete: 0, putPart: 0, readPart: 0 };
 
-  async function run<T extends Stored | WriteResult | undefined>(
+  async function run<T extends Stored | WriteResult | Uint8Array | undefined>(
     operation: StoreOperation,
-    request: { id: RecordId; record?: RecordToWrite; version?: Version },
+    request: { id: RecordId; record?: RecordToWrite; version?: Version; name?: string },
     options: CallOptions | undefined,
     send: (options?: CallOptions) => Promise<T>,
   ): Promise<T> {
@@ -90,7 +92,7 @@ export function faultyStore(store: RecordStore, plan: FaultPlan = {}): FaultySto
       try {
         // What was sent is not called back by the caller's abort: only undisturbed calls get to see the signal.
         const answer = await send(fault === undefined ? options : undefined);
-        call.answer = answer ?? 'absent';
+        call.answer = answer ?? (operation === 'putPart' ? 'written' : 'absent');
         return answer;
       } catch (error) {
         call.answer = 'failed';
@@ -99,7 +101,7 @@ export function faultyStore(store: RecordStore, plan: FaultPlan = {}): FaultySto
     };
     const inDoubt = (): Error => {
       const cause = new Error(`injected: ${JSON.stringify(fault)}`);
-      return operation === 'read' ? storeUnavailable('read', cause) : writeUnknown(operation, cause);
+      return operation === 'read' || operation === 'readPart' ? storeUnavailable(operation, cause) : writeUnknown(operation, cause);
     };
 
     await plan.before?.(operation, n, call);
@@ -156,6 +158,17 @@ export function faultyStore(store: RecordStore, plan: FaultPlan = {}): FaultySto
     create: (id, record, options) => run('create', { id, record }, options, (given) => store.create(id, record, given)),
     replace: (id, record, version, options) => run('replace', { id, record, version }, options, (given) => store.replace(id, record, version, given)),
     delete: (id, version, options) => run('delete', { id, version }, options, (given) => store.delete(id, version, given)),
+    ...(store.putPart === undefined
+      ? {}
+      : {
+          putPart: (id, name, bytes, options) =>
+            run('putPart', { id, name }, options, async (given): Promise<undefined> => {
+              await store.putPart?.(id, name, bytes, { keepMs: options.keepMs, ...given });
+            }),
+        }),
+    ...(store.readPart === undefined
+      ? {}
+      : { readPart: (id, name, options) => run('readPart', { id, name }, options, async (given) => store.readPart?.(id, name, given)) }),
     list: (query) => store.list(query),
     purge: (query) => store.purge(query),
     ...(store.setUp === undefined ? {} : { setUp: () => store.setUp?.() ?? Promise.resolve() }),

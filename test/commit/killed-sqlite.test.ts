@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { RecordStore } from '../../src/core/ports.ts';
+import type { PlainStore } from '../../src/core/ports.ts';
 import { runOnce } from '../../src/index.ts';
 import { commitWith, sqliteStore } from '../../src/stores/sqlite/index.ts';
 import { byLength } from '../support/long.ts';
@@ -16,7 +16,7 @@ const KILLS = byLength(8, 16, 60);
 describe('a process that is killed while it commits to a SQLite file', () => {
   let folder: DatabaseFolder;
   let place: KillPlace;
-  let store: Required<RecordStore>;
+  let store: PlainStore;
   let plain: DatabaseSync;
   beforeEach(async () => {
     folder = await databaseFolder();

@@ -6,7 +6,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { beforeEach } from 'vitest';
 import { keyParts, recordId } from '../../src/core/key.ts';
-import type { RecordStore } from '../../src/core/ports.ts';
+import type { PlainStore } from '../../src/core/ports.ts';
 import type { RunInTransactionOptions } from '../../src/stores/sqlite/index.ts';
 import { type Stage, sqliteStage } from '../unit/stores/sqlite-subject.ts';
 
@@ -15,7 +15,7 @@ export const ID = recordId(OPERATION, [], keyParts(1));
 
 export interface Lines {
   readonly stage: Stage;
-  readonly store: Required<RecordStore>;
+  readonly store: PlainStore;
   /** Another connection to the file. */
   readonly plain: DatabaseSync;
   options(more?: Partial<RunInTransactionOptions>): RunInTransactionOptions;

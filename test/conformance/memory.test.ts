@@ -13,3 +13,13 @@ recordStoreConformance({
 });
 
 recordStoreConformance({ name: 'memory, in real time', describe, it, createStore: async () => ({ store: memoryStore() }) });
+
+recordStoreConformance({
+  name: 'memory, with parts',
+  describe,
+  it,
+  async createStore() {
+    const clock = virtualClock();
+    return { store: memoryStore({ clock, inlineBytes: 2_000, maxRecordBytes: 300_000 }), advance: clock.advance };
+  },
+});

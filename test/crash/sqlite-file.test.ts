@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { DatabaseSync } from 'node:sqlite';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { RecordStore } from '../../src/core/ports.ts';
+import type { PlainStore } from '../../src/core/ports.ts';
 import { sqliteStore } from '../../src/stores/sqlite/index.ts';
 import { sample } from '../../src/testing/record-store/subject.ts';
 import { until } from '../support/promises-case.ts';
@@ -29,7 +29,7 @@ interface Started {
 
 describe('a database file and processes that die', () => {
   let folder: DatabaseFolder;
-  let store: Required<RecordStore>;
+  let store: PlainStore;
   const children = new Set<ChildProcess>();
 
   beforeEach(async () => {

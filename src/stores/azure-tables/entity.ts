@@ -26,7 +26,7 @@ export function toEntity(keys: Keys, record: RecordToWrite): RecordEntity {
   for (const [name, value] of Object.entries(columns)) {
     if (value !== undefined) entity[name] = typeof value === 'number' ? toNumber(value, INT32_COLUMNS.has(name)) : value;
   }
-  return { ...entity, ...(body === undefined ? {} : toChunks(body)), ...keys };
+  return { ...entity, ...(body === undefined ? {} : toChunks(Buffer.from(body, 'utf8'), 'body')), ...keys };
 }
 
 function toNumber(value: number, int32: boolean): Property {
@@ -38,10 +38,10 @@ function toNumber(value: number, int32: boolean): Property {
  * Binary and not text: the service counts two bytes for every character of a string. A Buffer and not another Uint8Array: of a part of those the
  * SDK sends the whole memory behind it.
  */
-function toChunks(body: string): Properties {
-  const bytes = Buffer.from(body, 'utf8');
+export function toChunks(given: Uint8Array, name: string): Properties {
+  const bytes = Buffer.from(given.buffer, given.byteOffset, given.byteLength);
   const chunks: Properties = {};
-  for (let n = 0; n * CHUNK_BYTES < bytes.length; n++) chunks[`body${n}`] = bytes.subarray(n * CHUNK_BYTES, (n + 1) * CHUNK_BYTES);
+  for (let n = 0; n * CHUNK_BYTES < bytes.length; n++) chunks[`${name}${n}`] = bytes.subarray(n * CHUNK_BYTES, (n + 1) * CHUNK_BYTES);
   return chunks;
 }
 
@@ -57,15 +57,15 @@ export function fromEntity(entity: Readonly<Record<string, unknown>>): StoredRec
     const value = entity[name];
     row[name] = typeof value === 'bigint' ? Number(value) : value;
   }
-  const body = fromChunks(entity);
-  if (body !== undefined) row.body = body;
+  const body = fromChunks(entity, 'body');
+  if (body !== undefined) row.body = body.toString('utf8');
   return fromRow(row);
 }
 
-function fromChunks(entity: Readonly<Record<string, unknown>>): string | undefined {
+export function fromChunks(entity: Readonly<Record<string, unknown>>, name: string): Buffer | undefined {
   const chunks: Uint8Array[] = [];
-  for (let chunk = entity.body0; chunk instanceof Uint8Array; chunk = entity[`body${chunks.length}`]) chunks.push(chunk);
-  return chunks.length === 0 ? undefined : Buffer.concat(chunks).toString('utf8');
+  for (let chunk = entity[`${name}0`]; chunk instanceof Uint8Array; chunk = entity[`${name}${chunks.length}`]) chunks.push(chunk);
+  return chunks.length === 0 ? undefined : Buffer.concat(chunks);
 }
 
 /** When the service wrote the row, epoch ms. */

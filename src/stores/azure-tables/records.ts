@@ -8,7 +8,7 @@ import type { CallOptions, Conflict, RecordStore, Stored, Written } from '../../
 import type { RecordId } from '../../core/record.ts';
 import { etagOf, fromEntity, isTooLarge, toEntity } from './entity.ts';
 import type { Refusal } from './map-error.ts';
-import { keysIn, type Place } from './place.ts';
+import { type Keys, keysIn, type Place } from './place.ts';
 import type { Request } from './request.ts';
 
 /** The service takes 1 MiB of values; Azurite takes 1 MiB of the JSON they travel in, where bytes are a third longer. This suits both. */
@@ -19,14 +19,7 @@ const CREATE_ROUNDS = 3;
 export type Records = Pick<RecordStore, 'read' | 'create' | 'replace' | 'delete'>;
 
 export function recordsAt(request: Request, place: Place): Records {
-  const read: RecordStore['read'] = async (id, call) => {
-    const { partitionKey, rowKey } = keysIn(place, id);
-    const answer = await request('read a record', 'harmless', (client, sdk) => client.getEntity(partitionKey, rowKey, sdk), call?.signal);
-    if (answer.refused === 'absent') return undefined;
-    if (answer.refused !== undefined) throw storeUnavailable('read a record', answer.cause);
-    const record = fromEntity(answer.value);
-    return { record, version: etagOf(answer.value), ageMs: Math.max(0, answer.dateMs - record.writtenAtMs) };
-  };
+  const read: RecordStore['read'] = (id, call) => readAt(request, keysIn(place, id), call);
 
   const create: RecordStore['create'] = async (id, record, call) => {
     const entity = toEntity(keysIn(place, id), record);
@@ -68,6 +61,14 @@ export function recordsAt(request: Request, place: Place): Records {
   };
 
   return { read, create, replace, delete: remove };
+}
+
+export async function readAt(request: Request, { partitionKey, rowKey }: Keys, call?: CallOptions): Promise<Stored | undefined> {
+  const answer = await request('read a record', 'harmless', (client, sdk) => client.getEntity(partitionKey, rowKey, sdk), call?.signal);
+  if (answer.refused === 'absent') return undefined;
+  if (answer.refused !== undefined) throw storeUnavailable('read a record', answer.cause);
+  const record = fromEntity(answer.value);
+  return { record, version: etagOf(answer.value), ageMs: Math.max(0, answer.dateMs - record.writtenAtMs) };
 }
 
 export const TOO_LARGE = { ok: false, reason: 'too-large' } as const;

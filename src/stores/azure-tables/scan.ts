@@ -4,12 +4,14 @@
  * @module
  */
 import { storeUnavailable } from '../../core/errors.ts';
-import { type Conflict, type Listed, type ListQuery, PURGE_MIN_AGE_MS, type PurgeQuery, type Written } from '../../core/ports.ts';
+import { type Conflict, type Listed, type ListQuery, PURGE_MIN_AGE_MS, type PurgeQuery, type RecordStore, type Written } from '../../core/ports.ts';
 import { purgeListed, unlessTooNew } from '../../core/purge.ts';
 import { etagOf, fromEntity, timestampMs } from './entity.ts';
 import { isMarks, isRecordRow } from './fence-rows.ts';
 import type { Refusal } from './map-error.ts';
+import { partRemover, removeOrphans } from './parts.ts';
 import { type Keys, PARTITION_END, PARTITION_PREFIX, PINNED_END, PINNED_PREFIX, type Place, placed } from './place.ts';
+import { readAt } from './records.ts';
 import type { Answer, Request } from './request.ts';
 
 type Entity = Record<string, unknown>;
@@ -47,8 +49,13 @@ export async function* list(table: Table, query: ListQuery): AsyncGenerator<List
   }
 }
 
-export function purge(table: Table, query: PurgeQuery): Promise<{ removed: number }> {
-  return purgeListed(purgeable(table, query), (address, version) => removeAt(table, address, version), query, table.uncertaintyMs);
+export async function purge(table: Table, query: PurgeQuery): Promise<{ removed: number }> {
+  const { request, place, uncertaintyMs } = table;
+  const remove: RecordStore['delete'] = (address, version) => removeAt(table, address, version);
+  const result = await purgeListed(purgeable(table, query), remove, query, uncertaintyMs, partRemover(request));
+  // Nor does a part say what operation it is of.
+  if (!('partitionKey' in place) && query.operation === undefined) await removeOrphans(request, (keys) => readAt(request, keys));
+  return result;
 }
 
 async function* purgeable(table: Table, { operation }: PurgeQuery): AsyncGenerator<Listed> {

@@ -8,6 +8,7 @@ import { checkOptions, has, invalidOptions, isInteger, isName, type Rules } from
 import type { ListQuery, RecordStore } from '../../core/ports.ts';
 import { type Connection, own, passedIn } from './client.ts';
 import { azureTables } from './internals.ts';
+import { PART_LIMITS, partsAt } from './parts.ts';
 import { DEFAULT_PARTITIONS, isPartitionKey, isPartitions, type Place } from './place.ts';
 import { MAX_RECORD_BYTES, recordsAt } from './records.ts';
 import { requester } from './request.ts';
@@ -42,6 +43,9 @@ interface OwnClient {
   /** Further tries after a failed one, 100 ms to 1 s apart. Default 2. */
   readonly maxRetries?: number;
 }
+
+/** The service charges for the request, whatever its size: a part would only cost one more. The rest is for the columns. */
+const INLINE_BYTES = 640 * 1024;
 
 const RULES: Rules = {
   client: has('createEntity', 'updateEntity', 'getEntity', 'deleteEntity', 'listEntities', 'createTable'),
@@ -99,8 +103,9 @@ export function tableStore(options: TableStoreOptions = {}): TableStore {
     const records = recordsAt(request, place);
     const store: Required<RecordStore> = {
       ...records,
+      ...partsAt(request, place),
       name: 'azure-tables',
-      limits: { maxRecordBytes: MAX_RECORD_BYTES, inlineBytes: 64 * 1024, maxKeyBytes: 512 },
+      limits: { maxRecordBytes: MAX_RECORD_BYTES, inlineBytes: INLINE_BYTES, maxKeyBytes: 512, parts: PART_LIMITS },
       clock: { source: 'store', uncertaintyMs, nowMs: clock.nowMs },
       list: (query) => list(table, query),
       purge: (query) => purge(table, query),

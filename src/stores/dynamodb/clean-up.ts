@@ -3,11 +3,13 @@
  *
  * @module
  */
-import type { AttributeValue } from '@aws-sdk/client-dynamodb';
+import type { AttributeValue, ScanCommandInput } from '@aws-sdk/client-dynamodb';
 import { type Listed, type ListQuery, PURGE_MIN_AGE_MS, type PurgeQuery, type RecordStore, type Stored } from '../../core/ports.ts';
-import { purgeListed, unlessTooNew } from '../../core/purge.ts';
+import { isOrphan, purgeListed, type RemovePart, readUnlessTooNew, unlessTooNew } from '../../core/purge.ts';
+import { COLUMNS, type RecordId } from '../../core/record.ts';
 import type { Connection } from './client.ts';
 import type { Item } from './item.ts';
+import { PART, partOf } from './parts.ts';
 
 export interface Table {
   readonly connection: Connection;
@@ -17,7 +19,7 @@ export interface Table {
 }
 
 export async function* scan(table: Table, query: ListQuery): AsyncGenerator<Listed> {
-  for await (const item of items(table, query)) {
+  for await (const item of items(table, filterFor(query, table.connection.clock.nowMs()))) {
     const found = toListed(table, item);
     // The clock may have been corrected since the filter was made.
     if (query.olderThanMs === undefined || found.ageMs > query.olderThanMs) yield found;
@@ -26,8 +28,7 @@ export async function* scan(table: Table, query: ListQuery): AsyncGenerator<List
 
 const toListed = ({ partitionKey, toStored }: Table, item: Item): Listed => ({ id: item[partitionKey]?.S ?? '', ...toStored(item) });
 
-async function* items({ connection, tableName }: Table, query: ListQuery): AsyncGenerator<Item> {
-  const filter = filterFor(query, connection.clock.nowMs());
+async function* items({ connection, tableName }: Table, filter: Filter): AsyncGenerator<Item> {
   let from: Item | undefined;
   do {
     const page = await connection.call(undefined, ({ read }) =>
@@ -38,10 +39,12 @@ async function* items({ connection, tableName }: Table, query: ListQuery): Async
   } while (from !== undefined);
 }
 
-function filterFor({ operation, state, olderThanMs }: ListQuery, nowMs: number) {
+type Filter = Pick<ScanCommandInput, 'FilterExpression' | 'ExpressionAttributeNames' | 'ExpressionAttributeValues' | 'ProjectionExpression'>;
+
+function filterFor({ operation, state, olderThanMs }: ListQuery, nowMs: number, withParts = false): Filter {
   // Without a revision it is not one of ours: the table may hold other things.
-  const conditions = ['attribute_exists(#revision)'];
-  const names: Record<string, string> = { '#revision': 'revision' };
+  const conditions = [withParts ? '(attribute_exists(#revision) OR attribute_exists(#part))' : 'attribute_exists(#revision)'];
+  const names: Record<string, string> = { '#revision': 'revision', ...(withParts && { '#part': PART }) };
   const values: Record<string, AttributeValue> = {};
   const and = (column: string, comparison: string, value: AttributeValue): void => {
     conditions.push(`#${column} ${comparison} :${column}`);
@@ -58,11 +61,40 @@ function filterFor({ operation, state, olderThanMs }: ListQuery, nowMs: number) 
   };
 }
 
-export function purgeTable(table: Table, remove: RecordStore['delete'], uncertaintyMs: number, query: PurgeQuery): Promise<{ removed: number }> {
-  return purgeListed(purgeable(table, query), remove, query, uncertaintyMs);
+export interface Removes {
+  readonly record: RecordStore['delete'];
+  readonly part: RemovePart;
+  /** The record that a part is of, as it stands now. */
+  read(id: RecordId): Promise<Stored | undefined>;
 }
 
-async function* purgeable(table: Table, { operation }: PurgeQuery): AsyncGenerator<Listed> {
+export function purgeTable(table: Table, removes: Removes, uncertaintyMs: number, query: PurgeQuery): Promise<{ removed: number }> {
+  return purgeListed(purgeable(table, removes, query), removes.record, query, uncertaintyMs, removes.part);
+}
+
+async function* purgeable(table: Table, removes: Removes, { operation }: PurgeQuery): AsyncGenerator<Listed> {
   const old = { ...(operation !== undefined && { operation }), olderThanMs: PURGE_MIN_AGE_MS };
-  for await (const item of items(table, old)) yield* unlessTooNew(() => toListed(table, item));
+  // A part does not say what operation it is of.
+  const filter = filterFor(old, table.connection.clock.nowMs(), operation === undefined);
+  for await (const item of items(table, withoutBytes(table, filter))) {
+    if (item.revision === undefined) await removeIfOrphan(table, removes, item);
+    else yield* unlessTooNew(() => toListed(table, item));
+  }
+}
+
+/** So that parts do not travel to be looked at. */
+function withoutBytes({ partitionKey }: Table, filter: Filter): Filter {
+  const names = Object.fromEntries([partitionKey, ...Object.keys(COLUMNS)].map((name, n) => [`#c${n}`, name]));
+  return {
+    ...filter,
+    ExpressionAttributeNames: { ...filter.ExpressionAttributeNames, ...names },
+    ProjectionExpression: Object.keys(names).join(', '),
+  };
+}
+
+async function removeIfOrphan({ connection, partitionKey }: Table, { read, part }: Removes, item: Item): Promise<void> {
+  const { id, name } = partOf(item[partitionKey]?.S ?? '');
+  const ageMs = connection.clock.nowMs() - Number(item.writtenAtMs?.N);
+  if (ageMs < PURGE_MIN_AGE_MS) return;
+  for (const standing of await readUnlessTooNew(() => read(id))) if (isOrphan(name, ageMs, standing)) await part(id, name);
 }

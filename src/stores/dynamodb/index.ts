@@ -13,6 +13,7 @@ import { connect, type Session } from './client.ts';
 import { dynamodb, type Internals } from './internals.ts';
 import { fromItem, type Item, itemBytes, type Layout, MAX_ITEM_BYTES, toItem } from './item.ts';
 import { isConditionFailed, isItemTooLarge } from './map-error.ts';
+import { PART, PART_LIMITS, partItems } from './parts.ts';
 import { setUpTable } from './set-up.ts';
 
 export { type RelayLoopOptions, relayLoop } from '../../outbox/loop.ts';
@@ -54,6 +55,8 @@ export interface DynamodbStoreOptions {
   readonly ttlAttribute?: string | false;
   /** How far the clocks of two callers may be apart, ms. Default 2000, which is also the least. */
   readonly uncertaintyMs?: number;
+  /** An outcome whose JSON (compressed, sealed) is larger lies in parts beside its record: one request more to write and to replay, and far fewer units. Default 8192. */
+  readonly inlineBytes?: number;
   /** The longest one call may take in all, the SDK's own retries included, ms. Default 5000. */
   readonly requestTimeoutMs?: number;
   /** Stamps records and tells their age, epoch ms. Default: the wall clock, corrected by the dates of the service's answers. A virtual clock in tests. */
@@ -62,6 +65,10 @@ export interface DynamodbStoreOptions {
 
 const DEFAULT_UNCERTAINTY_MS = 2000;
 const DEFAULT_REQUEST_TIMEOUT_MS = 5000;
+/** A replay is a refused write, which costs as much as the whole item: 1 write unit for each KB. Read as a part, 4 KB cost half a read unit. */
+const DEFAULT_INLINE_BYTES = 8 * 1024;
+/** The rest is for the columns. */
+const MAX_INLINE_BYTES = MAX_ITEM_BYTES - 16 * 1024;
 /** A row that is refused and then not found was removed in between. That it happens three times in a row has other reasons. */
 const CREATE_ATTEMPTS = 3;
 
@@ -72,12 +79,15 @@ const RULES: Rules = {
   partitionKey: isAttribute,
   ttlAttribute: (value) => (value === false ? undefined : isAttribute(value)),
   uncertaintyMs: isInteger(DEFAULT_UNCERTAINTY_MS),
+  inlineBytes: isInteger(0, MAX_INLINE_BYTES),
   requestTimeoutMs: isInteger(1),
   clock: has('nowMs'),
 };
 
 function isAttribute(value: unknown): string | undefined {
-  return isName(255)(value) ?? (Object.hasOwn(COLUMNS, String(value)) ? 'must not be the name of a column of the record' : undefined);
+  return (
+    isName(255)(value) ?? (value === PART || Object.hasOwn(COLUMNS, String(value)) ? 'must not be the name of a column of the record' : undefined)
+  );
 }
 
 /**
@@ -91,7 +101,7 @@ function isAttribute(value: unknown): string | undefined {
  * await runOnce({ store, operation: 'payments/charge', key: orderId }, (run) => charge(order, run.keyFor('charge')));
  */
 export function dynamodbStore(options: DynamodbStoreOptions = {}): Required<RecordStore> {
-  const { tableName, layout, uncertaintyMs, connection } = configure(options);
+  const { tableName, layout, uncertaintyMs, inlineBytes, connection } = configure(options);
   const { partitionKey } = layout;
   const { clock } = connection;
   const keyOf = (id: RecordId): Item => ({ [partitionKey]: { S: id } });
@@ -156,16 +166,21 @@ export function dynamodbStore(options: DynamodbStoreOptions = {}): Required<Reco
       return refused?.reason === 'conflict' ? refused : { ok: true, version };
     });
 
+  const read: RecordStore['read'] = (id, call) => connection.call(call, (session) => get(session, id));
+  const parts = partItems(connection, tableName, layout);
+
   const store: Required<RecordStore> = {
     name: 'dynamodb',
-    limits: { maxRecordBytes: MAX_ITEM_BYTES, inlineBytes: MAX_ITEM_BYTES, maxKeyBytes: 1024 },
+    limits: { maxRecordBytes: MAX_ITEM_BYTES, inlineBytes, maxKeyBytes: 1024, parts: PART_LIMITS },
     clock: { source: 'caller', uncertaintyMs, nowMs: clock.nowMs },
-    read: (id, call) => connection.call(call, (session) => get(session, id)),
+    read,
     create: (id, record, call) => put(id, record, undefined, call),
     replace: put,
     delete: remove,
     list: (query) => scan(table, query),
-    purge: (query) => purgeTable(table, remove, uncertaintyMs, query),
+    putPart: parts.putPart,
+    readPart: parts.readPart,
+    purge: (query) => purgeTable(table, { record: remove, part: parts.remove, read }, uncertaintyMs, query),
     setUp: () => setUpTable(connection, tableName, layout),
     close: async () => connection.close(),
   };
@@ -179,7 +194,13 @@ function configure(given: DynamodbStoreOptions) {
   const { partitionKey = 'id', ttlAttribute = 'expiresAtS', uncertaintyMs = DEFAULT_UNCERTAINTY_MS } = options;
   if (partitionKey === ttlAttribute) throw invalidOptions('dynamodbStore', ['partitionKey and ttlAttribute must differ']);
   const layout: Layout = { partitionKey, ttlAttribute: ttlAttribute === false ? undefined : ttlAttribute };
-  const { client, clock, requestTimeoutMs = DEFAULT_REQUEST_TIMEOUT_MS } = options;
+  const { client, clock, inlineBytes = DEFAULT_INLINE_BYTES, requestTimeoutMs = DEFAULT_REQUEST_TIMEOUT_MS } = options;
   const name = options.tableName as string;
-  return { tableName: name, layout, uncertaintyMs, connection: connect({ client, tableName: name, partitionKey, requestTimeoutMs, clock }) };
+  return {
+    tableName: name,
+    layout,
+    uncertaintyMs,
+    inlineBytes,
+    connection: connect({ client, tableName: name, partitionKey, requestTimeoutMs, clock }),
+  };
 }

@@ -18,7 +18,7 @@ export interface Layout {
 export const MAX_ITEM_BYTES = 390 * 1024;
 
 /** The service removes an item no earlier than this after it expired by the protocol's own rule: a late copy of a request must find its row. */
-const TTL_MARGIN_MS = 2 * 3_600_000;
+export const TTL_MARGIN_MS = 2 * 3_600_000;
 /** A number takes up to 38 digits, two in a byte, plus its sign and exponent. */
 const NUMBER_BYTES = 21;
 

@@ -4,9 +4,20 @@
  * @module
  */
 import { storeUnavailable } from '../../core/errors.ts';
-import { checkOptions, has, isInteger } from '../../core/options.ts';
-import type { CallOptions, Conflict, Listed, ListQuery, PurgeQuery, RecordStore, Stored, WriteResult, Written } from '../../core/ports.ts';
-import { purgeListed, unlessTooNew } from '../../core/purge.ts';
+import { checkOptions, has, invalidOptions, isInteger } from '../../core/options.ts';
+import type {
+  CallOptions,
+  Conflict,
+  Listed,
+  ListQuery,
+  PlainStore,
+  PurgeQuery,
+  RecordStore,
+  Stored,
+  WriteResult,
+  Written,
+} from '../../core/ports.ts';
+import { isOrphan, purgeListed, unlessTooNew } from '../../core/purge.ts';
 import { fromRow, type RecordId, type RecordToWrite, type StoredRecord, toRow } from '../../core/record.ts';
 
 export interface MemoryStoreOptions {
@@ -14,9 +25,15 @@ export interface MemoryStoreOptions {
   readonly clock?: { nowMs(): number };
   /** The largest record, as bytes of JSON. Default 1 MiB, so that local work meets a limit as it would in the cloud. */
   readonly maxRecordBytes?: number;
+  /** An outcome whose JSON is larger lies beside its record, as in DynamoDB. Default: as `maxRecordBytes`, so there are no parts. */
+  readonly inlineBytes?: number;
 }
 
 const DEFAULT_MAX_RECORD_BYTES = 1_048_576;
+const MOST_PARTS = 16;
+
+/** Has parts where `inlineBytes` was given. */
+export type MemoryStore = PlainStore & Pick<RecordStore, 'putPart' | 'readPart'>;
 
 /**
  * Keeps records in this process; they end with it. Each operation is atomic.
@@ -27,12 +44,16 @@ const DEFAULT_MAX_RECORD_BYTES = 1_048_576;
  * const store = memoryStore();
  * await runOnce({ store, operation: 'mail/welcome', key: userId }, () => sendWelcome(userId));
  */
-export function memoryStore(options: MemoryStoreOptions = {}): Required<RecordStore> {
-  checkOptions('memoryStore', options, { clock: has('nowMs'), maxRecordBytes: isInteger(1_000) });
+export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
+  checkOptions('memoryStore', options, { clock: has('nowMs'), maxRecordBytes: isInteger(1_000), inlineBytes: isInteger(1) });
   const nowMs = (): number => (options.clock ?? WALL).nowMs();
-  const maxRecordBytes = options.maxRecordBytes ?? DEFAULT_MAX_RECORD_BYTES;
+  const { maxRecordBytes = DEFAULT_MAX_RECORD_BYTES, inlineBytes = maxRecordBytes } = options;
+  const hasParts = options.inlineBytes !== undefined;
+  if (inlineBytes > maxRecordBytes) throw invalidOptions('memoryStore', ['inlineBytes must not be more than maxRecordBytes']);
   // Serialised, so that nobody holds a reference into the store and what comes back is what a row can carry.
   const rows = new Map<RecordId, { readonly json: string; readonly version: string }>();
+
+  const parts = new Map<RecordId, Map<string, { readonly bytes: Uint8Array; readonly putAtMs: number }>>();
 
   const standing = (id: RecordId): Stored | undefined => {
     const row = rows.get(id);
@@ -80,16 +101,43 @@ export function memoryStore(options: MemoryStoreOptions = {}): Required<RecordSt
     }
   }
 
+  const putPart: RecordStore['putPart'] = (id, name, bytes, call) =>
+    atomically(call, () => {
+      const beside = parts.get(id) ?? new Map();
+      parts.set(id, beside.set(name, { bytes: bytes.slice(), putAtMs: nowMs() }));
+    });
+  const readPart: RecordStore['readPart'] = (id, name, call) => atomically(call, () => parts.get(id)?.get(name)?.bytes.slice());
+  const removePart = (id: RecordId, name: string): void => {
+    const beside = parts.get(id);
+    beside?.delete(name);
+    if (beside?.size === 0) parts.delete(id);
+  };
+  const removeOrphans = (): void => {
+    for (const [id, beside] of parts)
+      for (const [name, { putAtMs }] of beside) if (isOrphan(name, nowMs() - putAtMs, standing(id))) removePart(id, name);
+  };
+
   return {
     name: 'memory',
-    limits: { maxRecordBytes, inlineBytes: maxRecordBytes, maxKeyBytes: 1024 },
+    limits: { maxRecordBytes, inlineBytes, maxKeyBytes: 1024, ...(hasParts && { parts: { bytesEach: maxRecordBytes, most: MOST_PARTS } }) },
     clock: { source: 'store', uncertaintyMs: 0, nowMs },
     read: (id, call) => atomically(call, () => standing(id)),
     create: (id, record, call) => atomically(call, () => (rows.has(id) ? refused(id) : write(id, record))),
     replace: (id, record, version, call) => atomically(call, () => (stands(id, version) ? write(id, record) : refused(id))),
     delete: (id, version, call) => atomically(call, () => remove(id, version)),
     list,
-    purge: (query) => purgeListed(purgeable(query), async (id, version) => remove(id, version), query, 0),
+    async purge(query) {
+      const result = await purgeListed(
+        purgeable(query),
+        async (id, version) => remove(id, version),
+        query,
+        0,
+        async (id, name) => removePart(id, name),
+      );
+      if (query.operation === undefined) removeOrphans();
+      return result;
+    },
+    ...(hasParts && { putPart, readPart }),
     setUp: () => turn(),
     close: () => turn(),
   };

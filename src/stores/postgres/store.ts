@@ -5,7 +5,7 @@
  */
 import { storeUnavailable } from '../../core/errors.ts';
 import { checkOptions, has, invalidOptions, isInteger, type Rules } from '../../core/options.ts';
-import type { CallOptions, Conflict, RecordStore, Stored, WriteResult, Written } from '../../core/ports.ts';
+import type { CallOptions, Conflict, PlainStore, Stored, WriteResult, Written } from '../../core/ports.ts';
 import type { RecordId, RecordToWrite, Version } from '../../core/record.ts';
 import { purgeTable, scan, type Table } from './clean-up.ts';
 import { type Ask, connect, type Row } from './connection.ts';
@@ -77,7 +77,7 @@ const MOST_ROUNDS = 8;
  * await store.setUp(); // once, when deployed
  * await runOnce({ store, operation: 'payments/charge', key: order.id, input: order }, () => charge(order));
  */
-export function postgresStore(options: PostgresStoreOptions = {}): Required<RecordStore> {
+export function postgresStore(options: PostgresStoreOptions = {}): PlainStore {
   const { source, place, name, lockTimeoutMs, requestTimeoutMs, uncertaintyMs, maxRecordBytes } = configure(options);
   const sql = sqlFor(name);
   const connection = connect(source, requestTimeoutMs);
@@ -141,7 +141,7 @@ export function postgresStore(options: PostgresStoreOptions = {}): Required<Reco
     return isConflict(answer) ? answer : { ok: true, version: record.revision, token: Number(answer.written_token) };
   };
 
-  const store: Required<RecordStore> = {
+  const store: PlainStore = {
     name: 'postgres',
     limits: { maxRecordBytes, inlineBytes: maxRecordBytes, maxKeyBytes: 1024 },
     clock: { source: 'store', uncertaintyMs, nowMs: time.nowMs },

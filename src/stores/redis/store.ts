@@ -4,7 +4,7 @@
  * @module
  */
 import { checkOptions, isBoolean, isInteger, isName, type Rules } from '../../core/options.ts';
-import type { RecordStore } from '../../core/ports.ts';
+import type { PlainStore } from '../../core/ports.ts';
 import { purgeTable, scan, type Table } from './clean-up.ts';
 import { isClient, type RedisClient } from './client.ts';
 import { connect, DEFAULT_REQUEST_TIMEOUT_MS } from './connection.ts';
@@ -59,7 +59,7 @@ const RULES: Rules = {
  * const store = redisStore({ client });
  * await runOnce({ store, operation: 'mail/welcome', key: user.id }, () => sendWelcome(user));
  */
-export function redisStore(options: RedisStoreOptions): Required<RecordStore> {
+export function redisStore(options: RedisStoreOptions): PlainStore {
   checkOptions('redisStore', options, RULES, ['client']);
   const { client, prefix = DEFAULT_PREFIX, requestTimeoutMs = DEFAULT_REQUEST_TIMEOUT_MS, uncertaintyMs = 0 } = options;
   const { maxRecordBytes = 1_048_576, acceptFailoverLoss = false } = options;
@@ -67,7 +67,7 @@ export function redisStore(options: RedisStoreOptions): Required<RecordStore> {
   const rows = rowsOf({ connection, prefix, uncertaintyMs, maxRecordBytes });
   const table: Table = { connection, rows, prefix };
 
-  const store: Required<RecordStore> = {
+  const store: PlainStore = {
     name: 'redis',
     limits: { maxRecordBytes, inlineBytes: maxRecordBytes, maxKeyBytes: 1024, losesOnFailover: !acceptFailoverLoss },
     clock: { source: 'store', uncertaintyMs, nowMs: connection.time.nowMs },

@@ -5,7 +5,7 @@
  */
 import type { DatabaseSync } from 'node:sqlite';
 import { checkOptions, has, invalidOptions, isInteger, isName, type Rule, type Rules } from '../../core/options.ts';
-import type { RecordStore } from '../../core/ports.ts';
+import type { PlainStore } from '../../core/ports.ts';
 import { purgeTable, scan, type Table } from './clean-up.ts';
 import { connect } from './connection.ts';
 import { sqlite } from './internals.ts';
@@ -70,7 +70,7 @@ const WALL = { nowMs: (): number => Date.now() };
  * await store.setUp(); // once, when deployed
  * await runOnce({ store, operation: 'reports/nightly', key: '2026-03-01' }, () => writeReport());
  */
-export function sqliteStore(options: SqliteStoreOptions): Required<RecordStore> {
+export function sqliteStore(options: SqliteStoreOptions): PlainStore {
   const { source, sql, busyTimeoutMs, uncertaintyMs, maxRecordBytes, clock } = configure(options);
   const nowMs = (): number => Math.floor(clock.nowMs());
   const connection = connect(source, busyTimeoutMs);
@@ -78,7 +78,7 @@ export function sqliteStore(options: SqliteStoreOptions): Required<RecordStore> 
   const rows = rowsOf(sql, nowMs, maxRecordBytes);
   const table: Table = { connection, sql, toStored: rows.toStored };
 
-  const store: Required<RecordStore> = {
+  const store: PlainStore = {
     name: 'sqlite',
     limits: { maxRecordBytes, inlineBytes: maxRecordBytes, maxKeyBytes: 1024 },
     clock: { source: 'store', uncertaintyMs, nowMs },

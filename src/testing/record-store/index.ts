@@ -3,6 +3,7 @@ import { ageing } from './ageing.ts';
 import { cleaning } from './cleaning.ts';
 import { conditions } from './conditions.ts';
 import { fidelity } from './fidelity.ts';
+import { partCases } from './parts.ts';
 import { races } from './races.ts';
 import type { RaceSizes, RecordStoreSubject } from './subject.ts';
 
@@ -35,6 +36,7 @@ export function recordStoreConformance({ name, describe, it, createStore, concur
     'what comes back': fidelity,
     age: ageing,
     'listing and purging': cleaning,
+    'large outcomes': partCases,
     races: races(concurrency),
   };
   register({ describe, it }, `record store: ${name}`, groups, createStore);

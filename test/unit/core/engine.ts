@@ -2,7 +2,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { RunEvent } from '../../../src/core/events.ts';
 import { type GuardOptions, guardFrom } from '../../../src/core/guard.ts';
 import { type RunResult, runGuarded, type Work } from '../../../src/core/run-once.ts';
-import { memoryStore } from '../../../src/stores/memory/index.ts';
+import { type MemoryStoreOptions, memoryStore } from '../../../src/stores/memory/index.ts';
 import { type FaultPlan, type FaultyStore, faultyStore, type StoreFault, type VirtualClock, virtualClock } from '../../../src/testing/index.ts';
 
 /** The engine on a memory store in virtual time, with a place to put faults. */
@@ -13,10 +13,10 @@ export interface Bench {
   run<T>(work: Work<T>, options?: Partial<GuardOptions<T>> & { key?: unknown; input?: unknown; store?: never }): Promise<RunResult<T>>;
 }
 
-export function bench(defaults: Partial<GuardOptions> = {}): Bench {
+export function bench(defaults: Partial<GuardOptions> = {}, kept: Omit<MemoryStoreOptions, 'clock'> = {}): Bench {
   const clock = virtualClock();
   const plan: FaultPlan = { timers: clock.timers };
-  const store = faultyStore(memoryStore({ clock }), plan);
+  const store = faultyStore(memoryStore({ clock, ...kept }), plan);
   return {
     clock,
     plan,

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { packed, unpacked } from '../../../src/core/pack.ts';
-import type { Outcome } from '../../../src/core/record.ts';
+import type { Whole } from '../../../src/core/record.ts';
 import { aesSeal, memoryStore, PermanentError, type RunOnceOptions, resolveRun, runOnce, tryRunOnce } from '../../../src/index.ts';
 
 const rows = Array.from({ length: 400 }, (_, n) => ({ id: `order ${n}`, cents: n * 100, at: '2026-03-01T00:00:00.000Z', tags: ['a', 'b'] }));
-const value = (json: unknown): Outcome => ({ kind: 'value', value: { json } });
+const value = (json: unknown): Whole => ({ kind: 'value', value: { json } });
 const bytes = (outcome: unknown): number => JSON.stringify(outcome).length;
 
 describe('large outcomes', () => {
@@ -24,7 +24,7 @@ describe('large outcomes', () => {
   });
 
   it('what somebody has changed is told, and not taken for another value', () => {
-    const outcome = packed(value(rows)) as Extract<Outcome, { kind: 'packed' }>;
+    const outcome = packed(value(rows)) as Extract<Whole, { kind: 'packed' }>;
     for (const wrong of ['', 'AAAA', outcome.packed.slice(0, 500)]) {
       expect(() => unpacked({ kind: 'packed', packed: wrong })).toThrowError(expect.objectContaining({ code: 'STORE_MISCONFIGURED' }));
     }
@@ -66,7 +66,7 @@ describe('large outcomes', () => {
   });
 
   it('reads what earlier versions packed (golden)', () => {
-    const golden: Outcome = { kind: 'packed', packed: 'q1bKzsxLUbJSKkvMKU1V0oHSVtVKWcX5eSA6EySbnBFvqFRbWwsA' };
+    const golden: Whole = { kind: 'packed', packed: 'q1bKzsxLUbJSKkvMKU1V0oHSVtVKWcX5eSA6EySbnBFvqFRbWwsA' };
     expect(unpacked(golden)).toEqual(value({ id: 'ch_1' }));
   });
 });

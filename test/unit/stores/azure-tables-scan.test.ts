@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { ListQuery } from '../../../src/core/ports.ts';
 import { FOREVER_MS } from '../../../src/core/record.ts';
 import { tableStore } from '../../../src/stores/azure-tables/index.ts';
-import { all, freshId, freshTable, put, record, type Subject, startSubject } from './azure-tables-subject.ts';
+import { all, freshId, laterClient, put, record, type Subject, startSubject } from './azure-tables-subject.ts';
 
 let subject: Subject;
 beforeAll(async () => {
@@ -11,19 +11,7 @@ beforeAll(async () => {
 afterAll(() => subject.stop());
 beforeEach(() => subject.proxy.clear());
 
-/** A client for which the service's clock is ahead by `hours`: rows age without waiting. */
-function laterClient(tableName: string, hours: () => number) {
-  const client = subject.client(tableName);
-  client.pipeline.addPolicy({
-    name: 'later',
-    async sendRequest(request, next) {
-      const response = await next(request);
-      response.headers.set('date', new Date(Date.parse(response.headers.get('date') ?? '') + hours() * 3_600_000).toUTCString());
-      return response;
-    },
-  });
-  return client;
-}
+const HOUR_MS = 3_600_000;
 
 describe('listing and purging', () => {
   it('lists by operation and state, whatever signs are in the name, and leaves the rows of others alone', async () => {
@@ -58,7 +46,7 @@ describe('listing and purging', () => {
 
   it('I6 purge removes what has expired and is older than an hour, and lapsed runs only when asked to', async () => {
     let hours = 0;
-    const store = tableStore({ client: laterClient(freshTable(), () => hours) });
+    const store = tableStore({ client: laterClient(subject.client(), () => hours * HOUR_MS) });
     await store.setUp();
     const rows = {
       done: { state: 'completed', retentionMs: 1_000, leaseMs: 500 },
@@ -94,7 +82,7 @@ describe('listing and purging', () => {
   });
 
   it('I3 purge spares a row that was written after it was looked at', async () => {
-    const store = tableStore({ client: laterClient(freshTable(), () => 3) });
+    const store = tableStore({ client: laterClient(subject.client(), () => 3 * HOUR_MS) });
     await store.setUp();
     const id = freshId();
     const version = await put(store, id, { state: 'completed', retentionMs: 1_000 });
@@ -108,7 +96,7 @@ describe('listing and purging', () => {
 
   it("the age of a record and the store's time follow the dates of answers, not the own clock", async () => {
     let hours = 0;
-    const store = tableStore({ client: laterClient(freshTable(), () => hours) });
+    const store = tableStore({ client: laterClient(subject.client(), () => hours * HOUR_MS) });
     await store.setUp();
     const id = freshId();
     await put(store, id);

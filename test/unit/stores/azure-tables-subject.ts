@@ -43,6 +43,19 @@ export const all = async (store: RecordStore, query: ListQuery): Promise<Listed[
 export const isWrite = ({ method }: { method: string }): boolean => method !== 'GET';
 export const methods = (requests: readonly LoggedRequest[]): string[] => requests.map(({ method, status }) => `${method} ${status}`);
 
+/** For this client the service's clock is ahead by so many ms: rows age without waiting. */
+export function laterClient(client: TableClient, aheadMs: () => number): TableClient {
+  client.pipeline.addPolicy({
+    name: 'later',
+    async sendRequest(request, next) {
+      const response = await next(request);
+      response.headers.set('date', new Date(Date.parse(response.headers.get('date') ?? '') + aheadMs()).toUTCString());
+      return response;
+    },
+  });
+  return client;
+}
+
 export async function startSubject(): Promise<Subject> {
   const azurite = await startAzurite({ services: ['table'] });
   const proxy = await startFaultProxy({ targetPort: Number(new URL(azurite.tableUrl).port) });

@@ -4,7 +4,7 @@
  * @module
  */
 import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
-import type { RecordStore } from '../../../src/core/ports.ts';
+import type { PlainStore } from '../../../src/core/ports.ts';
 import { type RedisClient, type RedisStoreOptions, redisStore } from '../../../src/stores/redis/index.ts';
 import { type RedisOptions, type RedisServer, startRedis } from '../../support/redis.ts';
 import { type ClientKind, type OpenClient, openClient, send } from '../../support/redis-clients.ts';
@@ -14,7 +14,7 @@ export interface RedisStage {
   /** Never through a store. */
   ask(...command: string[]): Promise<unknown>;
   client(kind: ClientKind, url?: string): Promise<RedisClient>;
-  store(kind?: ClientKind, options?: Partial<RedisStoreOptions>): Promise<Required<RecordStore>>;
+  store(kind?: ClientKind, options?: Partial<RedisStoreOptions>): Promise<PlainStore>;
   /** Closed after the test. */
   opened<T extends OpenClient>(one: T): T;
 }

@@ -1,6 +1,6 @@
 import { DatabaseSync } from 'node:sqlite';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
-import type { Fence, LeaseProvider, RecordStore } from '../../../src/core/ports.ts';
+import type { Fence, LeaseProvider, PlainStore } from '../../../src/core/ports.ts';
 import { runOnce, storeLeases, tryAcquire } from '../../../src/index.ts';
 import { type FencedTransactionOptions, fencedTransaction, sqliteStore } from '../../../src/stores/sqlite/index.ts';
 import { sqliteStage } from './sqlite-subject.ts';
@@ -9,7 +9,7 @@ const LONG_MS = 60_000;
 
 describe('fenced transactions on SQLite', () => {
   const stage = sqliteStage();
-  let store: Required<RecordStore>;
+  let store: PlainStore;
   let leases: LeaseProvider;
   /** The caller's own connection, with a table of theirs. */
   let own: DatabaseSync;

@@ -28,7 +28,7 @@ describe('faulty store', () => {
     expect(await store.replace('a', record('2'), '1')).toEqual({ ok: true, version: '2' });
     expect((await store.read('a'))?.record.revision).toBe('2');
     expect(await store.delete('a', '2')).toMatchObject({ ok: true });
-    expect(store.counts).toEqual({ read: 1, create: 1, replace: 1, delete: 1 });
+    expect(store.counts).toEqual({ read: 1, create: 1, replace: 1, delete: 1, putPart: 0, readPart: 0 });
     expect(store.calls.map((call) => `${call.operation} ${call.n} ${call.id}`)).toEqual(['create 1 a', 'replace 1 a', 'read 1 a', 'delete 1 a']);
   });
 

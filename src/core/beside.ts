@@ -1,0 +1,67 @@
+/**
+ * Putting a large outcome beside its record, before the record that names it is written; and getting it from there.
+ *
+ * @module
+ */
+import { bounded, tryLimitMs } from './bounded.ts';
+import type { CallFacts } from './claim.ts';
+import { isRerunSafeError, storeUnavailable } from './errors.ts';
+import { inParts, type Part, putParts, takeParts } from './parts.ts';
+import type { RecordStore, System } from './ports.ts';
+import type { Outcome, Owner, RecordId, Whole } from './record.ts';
+import { pause } from './system.ts';
+import { pauseBeforeMs } from './waits.ts';
+
+interface Record {
+  readonly system: System;
+  readonly store: RecordStore;
+  readonly id: RecordId;
+  readonly owner: Owner;
+  /** How long the record will be kept, and how long it may be until it is written, ms. */
+  readonly keepMs: number;
+}
+
+export interface Patience {
+  /** For one request, ms. */
+  limitMs(): number;
+  /** Of the lease, ms: so long a request is tried again. */
+  remainingMs(): number;
+}
+
+/**
+ * What goes into the record: the outcome, or where it lies. Tried as a completion is: at least once, and until the lease ends.
+ *
+ * @throws RerunSafeError `STORE_UNAVAILABLE`, also where nobody knows what became of a part: of the record nothing was written.
+ */
+export async function putBeside({ system, store, id, owner, keepMs }: Record, outcome: Whole, patience: Patience): Promise<Outcome> {
+  const large = inParts(outcome, owner, store.limits);
+  if (large === undefined) return outcome;
+  const put = async ({ name, bytes }: Part): Promise<void> => {
+    for (let tries = 0; ; tries++) {
+      try {
+        return await bounded(system, patience.limitMs(), async (options) => store.putPart?.(id, name, bytes, { ...options, keepMs }));
+      } catch (failure) {
+        const leftMs = patience.remainingMs();
+        if (!isRerunSafeError(failure) || !failure.retryable || leftMs <= 0) throw failure;
+        await pause(system, Math.min(pauseBeforeMs(tries, system), Math.max(1, leftMs)));
+      }
+    }
+  };
+  try {
+    await putParts(large.parts, put);
+  } catch (error) {
+    throw isRerunSafeError(error, 'WRITE_UNKNOWN') ? storeUnavailable('a part of the outcome', error) : error;
+  }
+  return large.outcome;
+}
+
+/** @throws RerunSafeError as {@link takeParts}; the reason of the call's signal. */
+export async function takeBeside({ system, guard, id, leaseMs, signal }: CallFacts, outcome: Outcome): Promise<Whole> {
+  try {
+    return await takeParts(guard.store, id, outcome, (request) => bounded(system, tryLimitMs(leaseMs), request, signal));
+  } catch (error) {
+    signal?.throwIfAborted();
+    // It was only read.
+    throw isRerunSafeError(error, 'WRITE_UNKNOWN') ? storeUnavailable('read a part of the outcome', error) : error;
+  }
+}
