@@ -4,6 +4,7 @@
  * @module
  */
 import { channel } from 'node:diagnostics_channel';
+import { type NotKept, warnNotKept } from './not-kept.ts';
 
 export type RunEventName =
   | 'claimed'
@@ -34,7 +35,7 @@ export interface RunEvent {
   readonly token?: number;
   readonly error?: unknown;
   /** With `completed`: the value could not be kept; later callers get `RESULT_NOT_STORED`. */
-  readonly notKept?: 'too-large' | 'not-serializable';
+  readonly notKept?: NotKept;
 }
 
 export type LeaseEventName = 'acquired' | 'skipped' | 'renewed' | 'lost' | 'released';
@@ -62,6 +63,7 @@ const runs = channel('rerunsafe:run');
 const leases = channel('rerunsafe:lease');
 
 export function tellRun(event: RunEvent): void {
+  if (event.notKept !== undefined) warnNotKept(event.operation, event.notKept);
   if (runs.hasSubscribers) runs.publish(event);
 }
 

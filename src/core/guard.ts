@@ -18,10 +18,12 @@ import {
   isName,
   isObject,
   isOneOf,
+  isShape,
   isSignal,
   type Rules,
 } from './options.ts';
 import type { RecordStore } from './ports.ts';
+import { isRetention, type Retention, retentionOf } from './retention.ts';
 import type { Run } from './run.ts';
 import type { Seal } from './seal.ts';
 import { VALUE_RULES, type ValueForms } from './value-forms.ts';
@@ -37,16 +39,6 @@ export const isVerdict = (value: unknown): value is ThrowVerdict => VERDICTS.has
 
 /** What asking the far side brought to light. */
 export type UnknownAnswer<T> = { readonly done: T } | 'not-done' | 'block';
-
-/** ms each. */
-export interface Retention {
-  /** A value. */
-  readonly completed: number;
-  /** A remembered error. Default: as `completed`. */
-  readonly error?: number;
-  /** Failed, may run again: what is kept then is the number of attempts, the fingerprint and the steps. Default: as `completed`. */
-  readonly released?: number;
-}
 
 export interface GuardOptions<T = unknown> {
   /** Where records are kept. */
@@ -113,25 +105,7 @@ export const MAX_WAIT_MS = 2_147_483_647;
 const isWait = (value: unknown): string | undefined =>
   isObject(value) ?? ('waitMs' in (value as object) ? isInteger(0, MAX_WAIT_MS)((value as { waitMs: unknown }).waitMs) : 'needs waitMs');
 
-function isLocalReplay(value: unknown): string | undefined {
-  return fits(value, LOCAL_REPLAY_RULES, 'maxEntries', 'must be { maxEntries, maxAgeMs }, whole numbers above 0, maxEntries always');
-}
-
-const RETENTION = { completed: isInteger(1), error: isInteger(1), released: isInteger(1) };
-
-function isRetention(value: unknown): string | undefined {
-  return fits(value, RETENTION, 'completed', 'must be { completed, error, released }, whole numbers of ms above 0, completed always');
-}
-
-function fits(value: unknown, rules: Rules, required: string, otherwise: string): string | undefined {
-  try {
-    if (typeof value !== 'object' || value === null) return otherwise;
-    checkOptions(required, value, rules, [required]);
-  } catch {
-    return otherwise;
-  }
-  return undefined;
-}
+const isLocalReplay = isShape(LOCAL_REPLAY_RULES, ['maxEntries'], 'must be { maxEntries, maxAgeMs }, whole numbers above 0, maxEntries always');
 
 /** The rules of {@link GuardOptions}; adapters add their own. */
 export const GUARD_RULES: Rules = {
@@ -139,7 +113,7 @@ export const GUARD_RULES: Rules = {
   operation: isName(128),
   leaseMs: isInteger(MIN_LEASE_MS, MAX_WAIT_MS),
   renew: isOneOf('auto', 'none'),
-  retentionMs: either(isInteger(1), isRetention),
+  retentionMs: isRetention,
   onInFlight: either(isOneOf('refuse'), isWait),
   onUnknown: either(isOneOf('retry', 'block'), isFunction),
   onThrow: isFunction,
@@ -219,11 +193,6 @@ export function guardFrom<T>(what: string, options: GuardOptions<T>, rules: Rule
     label: options.label ?? true,
   };
 }
-
-const retentionOf = (given: number | Retention): Required<Retention> => {
-  const { completed, error = completed, released = completed } = typeof given === 'number' ? { completed: given } : given;
-  return { completed, error, released };
-};
 
 /** The options of {@link runOnce}: guard and call in one. */
 export function splitOptions<T>(what: string, options: RunOnceOptions<T>): { guard: FormedGuard<T>; call: Call } {

@@ -18,6 +18,7 @@ import { mustBeWhole } from './parts.ts';
 import type { Stored } from './ports.ts';
 import { type BlockedWhy, type RecordId, type RecordToWrite, SCHEMA, type Whole } from './record.ts';
 import { type RunResult, replayOf } from './replay.ts';
+import { isRetention, type Retention, retentionOf } from './retention.ts';
 import type { Run } from './run.ts';
 import { type Seal, sealed } from './seal.ts';
 import { realSystem } from './system.ts';
@@ -35,7 +36,7 @@ export interface InTransactionOptions {
   /** Instead of `input`: a fingerprint of your own. */
   readonly fingerprint?: string;
   /** How long the outcome is remembered, ms. Default 86,400,000 (24 h). */
-  readonly retentionMs?: number;
+  readonly retentionMs?: number | Pick<Retention, 'completed' | 'error'>;
   /** What to do about an attempt of `runOnce` under the same key that ended with no outcome: `retry` (default) or `block`. In a transaction there is no such end. */
   readonly onUnknown?: 'retry' | 'block';
   /** Beyond this many attempts of `runOnce` under the same key the record is blocked. Default 100. */
@@ -59,7 +60,7 @@ export const IN_TRANSACTION_RULES: Rules = {
   scope: anything,
   input: anything,
   fingerprint: isName(1_000),
-  retentionMs: isInteger(1),
+  retentionMs: isRetention,
   onUnknown: isOneOf('retry', 'block'),
   maxAttempts: isInteger(1),
   onThrow: isFunction,
@@ -75,7 +76,7 @@ export interface TransactionCall extends Omit<InTransactionOptions, 'key' | 'sco
   readonly store: string;
   readonly scope: string;
   readonly label: string | undefined;
-  readonly retentionMs: number;
+  readonly retention: Required<Retention>;
 }
 
 /** @throws RerunSafeError `MISSING_KEY`, `MISSING_SCOPE`, `INVALID_OPTIONS`. `options` are checked already, by {@link IN_TRANSACTION_RULES}. */
@@ -91,7 +92,7 @@ export function transactionCall(options: InTransactionOptions, store: string): T
     store,
     scope: scopeHash(scope),
     label: label === true ? labelOf(key) : label === false ? undefined : label,
-    retentionMs: options.retentionMs ?? DEFAULT_RETENTION_MS,
+    retention: retentionOf(options.retentionMs ?? DEFAULT_RETENTION_MS),
     ...given({ fingerprint, ...pick(options) }),
   };
 }
@@ -155,7 +156,7 @@ const newRecord = (call: TransactionCall, token: number, attempt: number, create
   token,
   attempt,
   leaseMs: 0,
-  retentionMs: call.retentionMs,
+  retentionMs: call.retention.completed,
   createdAtMs,
   holder: `process ${process.pid}`,
   ...given({ label: call.label }),
@@ -225,7 +226,8 @@ export function endingOf<T>(call: TransactionCall, begun: RecordToWrite, end: Wo
     const { thrown } = end;
     if (!isRemembered(call, thrown)) return { kind: 'roll-back', thrown };
     const answer: RunResult<T> = { kind: 'failed', error: thrown, replayed: false };
-    const [whole, smaller] = [record(errorOutcome(thrown)), record(errorOutcome(thrown, true))];
+    const retentionMs = call.retention.error;
+    const [whole, smaller] = [false, true].map((bare) => ({ ...record(errorOutcome(thrown, bare)), retentionMs })) as [RecordToWrite, RecordToWrite];
     return { kind: 'write', keepsWork: false, record: whole, smaller, answer, tell: { event: 'remembered', error: thrown } };
   }
   const whole = record(outcomeOf(end.value));

@@ -70,6 +70,18 @@ export const either =
     return wrong.includes(undefined) ? undefined : wrong.join(', or ');
   };
 
+/** An object of that shape; `otherwise` says which. */
+export const isShape =
+  (rules: Rules, required: readonly string[], otherwise: string): Rule =>
+  (value) => {
+    try {
+      checkOptions('', value, rules, required);
+    } catch {
+      return otherwise;
+    }
+    return undefined;
+  };
+
 /** An object with the methods named: a store, a lease provider, a client. */
 export const has =
   (...methods: readonly string[]): Rule =>

@@ -5,8 +5,8 @@
  */
 import { decode } from './codec.ts';
 import { PermanentError, RerunSafeError } from './errors.ts';
-import type { RunEvent } from './events.ts';
 import type { FormedGuard } from './guard.ts';
+import { NOT_KEPT_BECAUSE } from './not-kept.ts';
 import type { BlockedWhy, Encoded, RecordId, Whole } from './record.ts';
 import { opened } from './seal.ts';
 import type { ValueCodec } from './value-forms.ts';
@@ -29,13 +29,6 @@ export type RunResult<T> =
   /** `why`: an earlier attempt ended with no outcome, or too many were made. See `resolveRun` and `forgetRun`. */
   | { readonly kind: 'blocked'; readonly id: RecordId; readonly why: BlockedWhy; readonly attempt: number };
 
-type NotKept = NonNullable<RunEvent['notKept']>;
-
-const NOT_KEPT: Readonly<Record<NotKept, string>> = {
-  'too-large': 'it is larger than the store takes: return a reference to it',
-  'not-serializable': 'it would not come back as it is: return plain data, no functions, promises or class instances',
-};
-
 export function replayOf<T>({ operation, seal, codec }: FormedGuard<T>, id: RecordId, stored: Whole, attempt: number): RunResult<T> {
   const outcome = opened(stored, seal, id);
   if (outcome.kind === 'value') {
@@ -49,7 +42,7 @@ export function replayOf<T>({ operation, seal, codec }: FormedGuard<T>, id: Reco
   }
   throw new RerunSafeError(
     'RESULT_NOT_STORED',
-    `${operation}: the work was done, but its value could not be kept (${NOT_KEPT[outcome.reason]}). It is not run again.`,
+    `${operation}: the work was done, but its value could not be kept (${NOT_KEPT_BECAUSE[outcome.reason]}). It is not run again.`,
     {
       facts: { operation, id, reason: outcome.reason },
     },

@@ -118,7 +118,11 @@ describe('runInTransaction: a connection lost during COMMIT', () => {
     proxy.clear();
     let isCut = false;
     // From the COMMIT on nothing comes through.
-    proxy.inject({ match: (message) => isCommit(message) && (isCut = true), action: 'drop-answer' });
+    const cutAtCommit = (message: { body: Buffer }): boolean => {
+      isCut ||= isCommit(message);
+      return isCut;
+    };
+    proxy.inject({ match: cutAtCommit, action: 'drop-answer' });
     proxy.inject({ match: () => isCut, action: 'drop-request', times: 1_000 });
     const unknown = runInTransaction({ ...call, settleMs: 500 }, takeOrder(call.key));
     await expect(unknown).rejects.toMatchObject({ code: 'WRITE_UNKNOWN', retryable: true });

@@ -143,6 +143,25 @@ describe('runInTransaction on SQLite', () => {
     expect(lines()).toEqual([1, 3]);
   });
 
+  it('I3 an error may be remembered for another time than a value', async () => {
+    let nowMs = Date.now();
+    const aging = stage.another({ clock: { nowMs: () => nowMs } });
+    const call = { store: aging, retentionMs: { completed: 10_000, error: 1_000 } };
+    const declined = () => {
+      throw new PermanentError('declined');
+    };
+    await expect(runInTransaction(options(call), declined)).rejects.toThrow('declined');
+    nowMs += 900;
+    await expect(runInTransaction(options(call), insert(1))).rejects.toThrow('declined');
+    nowMs += 200;
+    expect(await runInTransaction(options(call), insert(2))).toBe(2);
+    nowMs += 9_000;
+    expect(await runInTransaction(options(call), insert(3))).toBe(2);
+    await expect(runInTransaction(options({ ...call, retentionMs: { error: 1 } as never }), insert(3))).rejects.toMatchObject({
+      code: 'INVALID_OPTIONS',
+    });
+  });
+
   it('I10 others who hold the lock are waited for, a replay waits for nobody, and who waits too long is told', async () => {
     const hasty = stage.another({ busyTimeoutMs: 50 });
     await runInTransaction(options(), insert(1));
