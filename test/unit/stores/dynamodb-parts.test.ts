@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { recordId } from '../../../src/core/key.ts';
@@ -79,6 +80,9 @@ describe.each(local)('large outcomes on $name', ({ start }) => {
       expect(await run()).toBe(value);
     }
     console.table(table);
+    const page = readFileSync(new URL('../../../docs/steps.md', import.meta.url), 'utf8');
+    for (const [what, { requests, reads, writes }] of Object.entries(table))
+      expect(page).toContain(`| ${what} | ${requests} | ${reads} | ${writes} |`);
     expect(table['replay, in the record']).toEqual({ requests: 1, reads: 0, writes: 40 });
     expect(table['replay, beside the record']).toEqual({ requests: 2, reads: 5, writes: 1 });
     expect(table['first run, in the record']).toMatchObject({ requests: 2, reads: 0 });
