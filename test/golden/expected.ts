@@ -1,0 +1,64 @@
+/**
+ * What today's code makes of each golden row: what it reads, and what the next caller gets. Rows are old by then, so their leases are over.
+ *
+ * @module
+ */
+import type { Outcome, State } from '../../src/core/record.ts';
+import { hugeValue, JSON_VALUE, LARGE_VALUE, richValue } from './scenarios.ts';
+
+export type Gets =
+  | { readonly replays: () => unknown; readonly resolved?: true }
+  | { readonly fails: () => unknown }
+  | { readonly told: 'RESULT_NOT_STORED' }
+  | { readonly blocked: 'unknown' | 'attempts' }
+  /** `steps`: as the work then finds them. */
+  | { readonly runsAs: number; readonly steps?: 'all' | 'charge' };
+
+export interface Expected {
+  readonly state: State;
+  readonly outcome?: Outcome['kind'];
+  readonly gets: Gets;
+}
+
+const completed = (outcome: Outcome['kind'], value: () => unknown): Expected => ({ state: 'completed', outcome, gets: { replays: value } });
+const failed = (outcome: Outcome['kind'], data: () => unknown): Expected => ({ state: 'completed', outcome, gets: { fails: data } });
+const runs = (state: State, runsAs: number, steps?: 'all' | 'charge'): Expected => ({
+  state,
+  gets: { runsAs, ...(steps === undefined ? {} : { steps }) },
+});
+const json = (): unknown => JSON_VALUE;
+const large = (): unknown => LARGE_VALUE;
+
+export const EXPECTED: Readonly<Record<string, Expected>> = {
+  running: runs('running', 2),
+  'running-with-steps': runs('running', 2, 'all'),
+  'running-with-sealed-steps': runs('running', 2, 'all'),
+  'running-unknown': runs('running', 2),
+  completed: completed('value', json),
+  'completed-scoped': completed('value', json),
+  'completed-without-label': completed('value', () => 1),
+  'completed-undefined': completed('value', () => undefined),
+  'completed-rich': completed('value', richValue),
+  'completed-packed': completed('packed', large),
+  'completed-sealed': completed('sealed', richValue),
+  'completed-sealed-packed': completed('sealed', large),
+  'completed-parts': completed('parts', hugeValue),
+  'completed-sealed-parts': completed('parts', hugeValue),
+  failed: failed('error', richValue),
+  'failed-packed': failed('packed', large),
+  'failed-sealed': failed('sealed', richValue),
+  'not-stored': { state: 'completed', outcome: 'not-stored', gets: { told: 'RESULT_NOT_STORED' } },
+  released: runs('released', 2, 'charge'),
+  withdrawn: runs('released', 1),
+  'blocked-unknown': { state: 'blocked', gets: { blocked: 'unknown' } },
+  'blocked-attempts': { state: 'blocked', gets: { blocked: 'attempts' } },
+  'resolved-done': { state: 'completed', outcome: 'value', gets: { replays: json, resolved: true } },
+  'resolved-sealed': { state: 'completed', outcome: 'sealed', gets: { replays: richValue, resolved: true } },
+  'resolved-not-done': runs('released', 1),
+  forgotten: runs('released', 1),
+  expired: { state: 'completed', outcome: 'value', gets: { runsAs: 1 } },
+};
+
+/** Removed by a clean-up; with the lapsed ones, the second list too. */
+export const PURGED = ['expired', 'forgotten'];
+export const PURGED_WHERE_LAPSED = ['running', 'running-unknown', 'running-with-sealed-steps', 'running-with-steps'];
