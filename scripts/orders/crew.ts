@@ -34,7 +34,7 @@ const AT_ONCE = 10;
 /** How many of a hundred orders the queue delivers twice from the start. */
 const TWICE = 20;
 /** So many receipts after one kill or pause from outside comes another. */
-const EACH: readonly [number, number] = [10, 50];
+const EACH: readonly [number, number] = [20, 60];
 const PASSING: readonly string[] = ['IN_FLIGHT', 'LEASE_LOST', 'WRITE_UNKNOWN', 'STORE_UNAVAILABLE'];
 
 export class Crew {
@@ -126,9 +126,10 @@ export class Crew {
       this.#left -= 1;
       return;
     }
-    // As a queue does it: what was not acknowledged is delivered again, after a while.
+    // What was not acknowledged is delivered again, and soon: what its attempt has sent may still be on its way.
     const { dice, leaseMs } = this.#options;
-    setTimeout(() => this.#waiting.push(order), answer.kind === 'failed' && answer.code === 'IN_FLIGHT' ? leaseMs / 2 : dice.between(20, 120));
+    const afterMs = answer.kind === 'failed' && answer.code === 'IN_FLIGHT' ? leaseMs / 2 : dice.between(20, 120);
+    setTimeout(() => this.#waiting.unshift(order), afterMs);
   }
 
   /** From outside, whatever they are at: a kill, or a pause that outlasts the lease, during which the queue delivers elsewhere. */

@@ -11,14 +11,14 @@ import type { Dice } from '../../test/simulation/world.ts';
 /** In the order in which a run comes by, and how many of a thousand times it ends there. */
 const SHARES = {
   'before the claim': 1,
-  'after the claim': 3,
+  'after the claim': 2,
   'before a call': 1,
-  'in a call': 2,
+  'in a call': 1,
   'after a call': 1,
-  'before a step is kept': 2,
-  'after a step was kept': 2,
-  'before the completion': 5,
-  'after the completion': 5,
+  'before a step is kept': 1,
+  'after a step was kept': 1,
+  'before the completion': 4,
+  'after the completion': 4,
 } as const;
 export type Death = keyof typeof SHARES;
 export const DEATHS = Object.keys(SHARES) as Death[];

@@ -9,9 +9,9 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Dice } from '../../test/simulation/world.ts';
 
 /** Longer than a client waits for an answer; what it has sent is still valid. */
-const LATE_MS = { from: 110, to: 145 };
+const LATE_MS = { from: 160, to: 210 };
 /** Longer than what it has sent is valid. */
-const TOO_LATE_MS = { from: 200, to: 1_200 };
+const TOO_LATE_MS = { from: 300, to: 1_300 };
 const DOWN_MS = { from: 10, to: 40 };
 
 /** What goes wrong with a call, and in how many of a thousand. */

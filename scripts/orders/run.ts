@@ -23,10 +23,10 @@ import { judge } from './verdict.ts';
 import type { Task } from './worker.ts';
 
 const KINDS = ['sqlite', 'postgres', 'dynamodb', 'azure-tables'] as const;
-const LEASE_MS = 500;
-const TIMEOUT_MS = 100;
+const LEASE_MS = 600;
+const TIMEOUT_MS = 150;
 /** Longer than an answer is waited for: what came too late for its caller may still be done, and is found by the next attempt. */
-const VALID_MS = 150;
+const VALID_MS = 220;
 const LIMIT_MS = 600_000;
 
 interface Options {
