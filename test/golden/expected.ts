@@ -52,6 +52,7 @@ export const EXPECTED: Readonly<Record<string, Expected>> = {
   withdrawn: runs('released', 1),
   'blocked-unknown': { state: 'blocked', gets: { blocked: 'unknown' } },
   'blocked-attempts': { state: 'blocked', gets: { blocked: 'attempts' } },
+  'blocked-with-word': { state: 'blocked', gets: { blocked: 'unknown' } },
   'resolved-done': { state: 'completed', outcome: 'value', gets: { replays: json, resolved: true } },
   'resolved-sealed': { state: 'completed', outcome: 'sealed', gets: { replays: richValue, resolved: true } },
   'resolved-not-done': runs('released', 1),

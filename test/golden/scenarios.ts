@@ -132,6 +132,14 @@ const LEAVE: Readonly<Record<string, (store: RecordStore, name: string) => Promi
     await next(store, name, boom).catch(() => {});
     await next(store, name, boom, { maxAttempts: 1 });
   },
+  // No function leaves one like this; a reader must not mind.
+  'blocked-with-word': async (store, name) => {
+    await blocked(store, name);
+    const standing = await store.read(idOf(name));
+    if (standing === undefined) return;
+    const word = { did: 'resolve', ...person, atMs: store.clock.nowMs() } as const;
+    await store.replace(idOf(name), { ...standing.record, revision: `${standing.record.revision}.`, word }, standing.version);
+  },
   'resolved-done': async (store, name) => {
     await blocked(store, name);
     await resolveRun({ ...runOf(store, name), ...person }, { done: JSON_VALUE });
