@@ -59,8 +59,11 @@ export class Crew {
   async work(): Promise<Worked> {
     const endsAtMs = performance.now() + this.#options.limitMs;
     const stop = setInterval(() => {
-      if (performance.now() > endsAtMs) this.#hasTimedOut = true;
-    }, 1000);
+      if (performance.now() < endsAtMs) return;
+      this.#hasTimedOut = true;
+      // Whoever waits for one of them would wait for ever.
+      for (const worker of this.#workers.keys()) void worker.kill();
+    }, 1_000);
     try {
       await Promise.all([...Array.from({ length: CREW }, () => this.#seat()), this.#trouble()]);
     } finally {
@@ -139,7 +142,7 @@ export class Crew {
       const worker = dice.pick([...this.#workers.keys()]);
       if (this.#receipts < next || worker === undefined) continue;
       next = this.#receipts + dice.between(...EACH);
-      if (dice.chance(0.5)) {
+      if (this.#killedFromOutside <= this.#paused) {
         this.#killedFromOutside += 1;
         await worker.kill();
         continue;
