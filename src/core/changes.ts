@@ -16,12 +16,10 @@ export function withdrawn(standing: RecordToWrite): RecordToWrite {
 export const released = (standing: RecordToWrite, retentionMs: number): RecordToWrite => ({ ...standing, state: 'released', retentionMs });
 
 export function withSteps(standing: RecordToWrite, changes: StepChanges): RecordToWrite {
-  const steps: Record<string, StoredStep> = { ...standing.steps };
-  for (const [name, step] of changes) {
-    if (step === undefined) delete steps[name];
-    else steps[name] = step;
-  }
-  return { ...standing, steps };
+  const steps = new Map<string, StoredStep | undefined>([...Object.entries(standing.steps ?? {}), ...changes]);
+  // As entries, so that a step may be named as the language names things: __proto__.
+  const kept = [...steps].filter((entry): entry is [string, StoredStep] => entry[1] !== undefined);
+  return { ...standing, steps: Object.fromEntries(kept) };
 }
 
 export function completed(standing: RecordToWrite, outcome: Outcome, retentionMs: number): RecordToWrite {

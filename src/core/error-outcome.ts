@@ -21,7 +21,8 @@ export function errorOutcome(thrown: unknown, bare = false): Extract<Whole, { ki
     error: {
       name: typeof name === 'string' ? name.slice(0, MOST_NAME) : 'Error',
       message: (typeof message === 'string' ? message : text(thrown)).slice(0, bare ? 1_000 : MOST_MESSAGE),
-      ...(typeof code === 'string' || typeof code === 'number' ? { code } : {}),
+      // JSON knows no NaN: it would come back as null.
+      ...(typeof code === 'string' || Number.isFinite(code) ? { code: code as string | number } : {}),
       ...(encoding?.ok ? { data: encoding.encoded } : {}),
     },
   };

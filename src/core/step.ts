@@ -30,7 +30,8 @@ export interface StepFacts<S> {
 /** @throws {@link Thrown} for what `work` or `onInterrupted` throws; RerunSafeError for what the step itself has to say. */
 export async function runStep<S>(owner: Attempt, facts: StepFacts<S>, work: (step: Step) => S | Promise<S>): Promise<S> {
   const { name, fingerprint, atMostOnce, step } = facts;
-  const kept = owner.steps[name];
+  // A step may be named as a property that every object has.
+  const kept = Object.hasOwn(owner.steps, name) ? owner.steps[name] : undefined;
   if (kept !== undefined && fingerprintsDiffer(kept.fingerprint, fingerprint)) {
     throw new RerunSafeError('STEP_CHANGED', `The step "${name}" was begun before with another input. Nothing of it was run.`, {
       facts: { step: name },

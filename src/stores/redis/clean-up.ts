@@ -38,9 +38,9 @@ async function* ids({ connection, prefix }: Table): AsyncGenerator<RecordId[]> {
 }
 
 /** What `read` throws for a record is thrown when its turn comes. */
-async function* light(table: Table): AsyncGenerator<{ id: RecordId; read: () => Stored | undefined }> {
+async function* light(table: Table, operation: string | undefined): AsyncGenerator<{ id: RecordId; read: () => Stored | undefined }> {
   for await (const page of ids(table)) {
-    const found = await Promise.allSettled(page.map((id) => table.rows.findLight(id)));
+    const found = await Promise.allSettled(page.map((id) => table.rows.findLight(id, operation)));
     for (const [at, result] of found.entries()) {
       const read = (): Stored | undefined => {
         if (result.status === 'rejected') throw result.reason;
@@ -57,7 +57,7 @@ const isWanted = ({ record, ageMs }: Stored, { operation, state, olderThanMs }: 
   (olderThanMs === undefined || ageMs > olderThanMs);
 
 export async function* scan(table: Table, query: ListQuery): AsyncGenerator<Listed> {
-  for await (const { id, read } of light(table)) {
+  for await (const { id, read } of light(table, query.operation)) {
     const seen = read();
     if (seen === undefined || !isWanted(seen, query)) continue;
     // Bodies one by one: a page of them could be gigabytes.
@@ -67,9 +67,9 @@ export async function* scan(table: Table, query: ListQuery): AsyncGenerator<List
 }
 
 async function* purgeable(table: Table, { operation }: PurgeQuery): AsyncGenerator<Listed> {
-  for await (const { id, read } of light(table)) {
+  for await (const { id, read } of light(table, operation)) {
     for (const found of unlessTooNew(read)) {
-      if (found !== undefined && (operation === undefined || found.record.operation === operation)) yield { id, ...found };
+      if (found !== undefined) yield { id, ...found };
     }
   }
 }

@@ -6,14 +6,14 @@
 import type { CallOptions, Conflict, Stored, WriteResult, Written } from '../../core/ports.ts';
 import type { RecordId, RecordToWrite, StoredRecord, Version } from '../../core/record.ts';
 import type { Answer, Connection } from './connection.ts';
-import { bytesOf, endsAfterMs, fromFields, fromLight, toFields } from './record-hash.ts';
+import { bytesOf, endsAfterMs, fromFields, fromLight, LIGHT_COLUMNS, toFields } from './record-hash.ts';
 import { DELETE, READ, READ_LIGHT, WRITE, writeWith } from './scripts.ts';
 import { type ScriptWork, unlessRefused } from './work.ts';
 
 export interface Rows {
   find(id: RecordId, call?: CallOptions): Promise<Stored | undefined>;
-  /** Without its body. */
-  findLight(id: RecordId): Promise<Stored | undefined>;
+  /** Without its body. Of another operation: undefined, whatever its schema. */
+  findLight(id: RecordId, operation: string | undefined): Promise<Stored | undefined>;
   /** On condition of the version; undefined: only when absent. */
   put(id: RecordId, record: RecordToWrite, version: Version | undefined, call?: CallOptions, work?: ScriptWork): Promise<WriteResult>;
   remove(id: RecordId, version: Version, call?: CallOptions): Promise<Written | Conflict>;
@@ -34,9 +34,10 @@ export function rowsOf({ connection, prefix, uncertaintyMs, maxRecordBytes }: Pl
   const refused = (answer: Answer): Conflict => ({ ok: false, reason: 'conflict', current: standing(answer) });
   return {
     find: async (id, call) => standing(await connection.run({ operation: 'read', script: READ, keys: [rowOf(id)], writes: false }, call)),
-    async findLight(id) {
+    async findLight(id, operation) {
       const { rest, nowMs } = await connection.run({ operation: 'read', script: READ_LIGHT, keys: [rowOf(id)], writes: false });
       const values = rest[0] as unknown[];
+      if (operation !== undefined && values[LIGHT_COLUMNS.indexOf('operation')] !== operation) return undefined;
       // Gone since it was listed.
       return values.every((value) => value === null) ? undefined : stored(fromLight(values), nowMs);
     },
