@@ -48,6 +48,18 @@ export const fiveSteps =
     return values;
   };
 
+/** On a busy machine a lease may run out, and an answer or a save not come in time: the caller tries again. */
+export async function lastEndOf(call: () => ReturnType<typeof tryRunOnce<string[]>>, onAgain: () => void = () => {}): Promise<End> {
+  for (;;) {
+    const end = await endOf(call);
+    if (end.kind !== 'other' || !AGAIN.has(end.why)) return end;
+    onAgain();
+  }
+}
+
+const NOT_SAVED = 'not saved';
+const AGAIN: ReadonlySet<string> = new Set(['LEASE_LOST', 'WRITE_UNKNOWN', 'in-flight', NOT_SAVED]);
+
 /** What a caller was told, as the witness keeps it. */
 export async function endOf(call: () => ReturnType<typeof tryRunOnce<string[]>>): Promise<End> {
   try {
@@ -58,6 +70,8 @@ export async function endOf(call: () => ReturnType<typeof tryRunOnce<string[]>>)
 }
 
 function told(result: RunResult<string[]>): End {
+  // The named exception: nobody could be told of the outcome but this caller, and a later one may get another.
+  if (result.kind === 'completed' && !result.saved) return { kind: 'other', why: NOT_SAVED };
   if (result.kind === 'completed') return { kind: 'completed', value: result.value, attempt: result.attempt };
   if (result.kind === 'blocked') return { kind: 'blocked', attempt: result.attempt };
   return { kind: 'other', why: result.kind };

@@ -21,15 +21,15 @@ import { type Line, openWitness, readLines } from './witness.ts';
 
 const KILLS = 3;
 /** As many of the triples that can be met. */
-const DEPTHS = byLength(16, 80, TRIPLES.length);
+const DEPTHS = byLength(12, 80, TRIPLES.length);
 /** At once in one process. */
 const MOST_AT_ONCE = 120;
 /** Ended by the test itself: a lease that ran out on a busy machine would only be another interruption. */
 const LONG_LEASE_MS = 60_000;
 /** Ends by itself. */
 const SHORT_LEASE_MS = 1_500;
-const ANY_MOMENT_RUNS = byLength(16, 30, 60);
-const ANY_MOMENT_KILLS = byLength(2, 3, 3);
+const ANY_MOMENT_RUNS = byLength(12, 30, 60);
+const ANY_MOMENT_KILLS = byLength(1, 3, 3);
 const ANY_MOMENT_ROUNDS = byLength(1, 1, 12);
 /** From the first effect that is seen: about what a run takes. */
 const LATEST_KILL_MS = 250;

@@ -12,7 +12,7 @@ for (const kind of [azureTables, ...(await dynamodbs()).slice(0, 1), ...(await p
     });
     afterAll(() => subject?.stop());
     const fresh = casesOver(() => subject);
-    racingOwners(kind.name, fresh);
     staleOwners(fresh);
+    racingOwners(kind.name, fresh);
   });
 }

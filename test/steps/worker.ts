@@ -7,7 +7,7 @@
 import type { RecordStore } from '../../src/core/ports.ts';
 import { tryRunOnce } from '../../src/index.ts';
 import { openPlace, type Place } from '../crash/place.ts';
-import { endOf, fiveSteps, OPERATION } from './five-steps.ts';
+import { endOf, fiveSteps, lastEndOf, OPERATION } from './five-steps.ts';
 import { type Phase, type Plan, type Point, STEPS } from './plan.ts';
 import { openWitness } from './witness.ts';
 import type { Task } from './worker-task.ts';
@@ -71,9 +71,7 @@ async function runToPoint(plan: Plan, point: Point | undefined): Promise<void> {
 async function runAtAnyMoment(plan: Plan): Promise<void> {
   const work = fiveSteps({ plan, child, witness, at: () => pause(Math.random() * PACE_MS) });
   const options = { store, operation: OPERATION, key: plan.run, leaseMs, onInFlight: { waitMs: 60_000 } };
-  let end = await endOf(() => tryRunOnce(options, work));
-  // On a machine that is busy.
-  while (end.kind === 'other' && end.why === 'LEASE_LOST') end = await endOf(() => tryRunOnce(options, work));
+  const end = await lastEndOf(() => tryRunOnce(options, work));
   witness.add({ what: 'ended', run: plan.run, child, end });
 }
 
