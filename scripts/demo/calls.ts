@@ -105,7 +105,8 @@ export async function startWorker(script: string, env: Readonly<Record<string, s
       const id = ++lastId;
       return new Promise<T>((resolve, reject) => {
         waiting.set(id, { resolve: resolve as (value: unknown) => void, reject });
-        child.send({ id, name, input } satisfies Call);
+        // One that has just died is told by its end, not by this.
+        child.send({ id, name, input } satisfies Call, () => {});
       });
     },
     pause: () => void child.kill('SIGSTOP'),
