@@ -15,8 +15,9 @@ import { openLeases, type Place } from './places.ts';
 import { type Doom, hostMs, type Noted, POINTS, type Turns } from './turns-task.ts';
 
 const SHORT = { processes: 4, turns: 25, at: 0 } as const;
-const LONGER = { processes: 8, turns: 200, at: 1 } as const;
-const sizesOf = ({ inCi = 'long' }: Ordeal) => byLength(SHORT, inCi === 'long' ? LONGER : SHORT, LONGER);
+const IN_CI = { processes: 8, turns: 100, at: 1 } as const;
+const LONGEST = { processes: 8, turns: 200, at: 1 } as const;
+const sizesOf = ({ inCi = 'long' }: Ordeal) => byLength(SHORT, inCi === 'long' ? IN_CI : SHORT, LONGEST);
 const SCRIPT = new URL('turns-worker.ts', import.meta.url).href;
 const LIMIT_MS = LONG ? 600_000 : 120_000;
 /** What a grant takes on a busy machine, beyond the time after which it is due. */
