@@ -117,7 +117,7 @@ export function killSuite(name: string, start: () => Promise<{ place: Place; sto
           expect(judge(some, await killAtPoints(some, path))).toEqual([]);
         }
       },
-      byLength(60_000, 120_000, 900_000),
+      byLength(60_000, 120_000, 1_800_000),
     );
 
     it.concurrent(
@@ -134,7 +134,7 @@ export function killSuite(name: string, start: () => Promise<{ place: Place; sto
           expect(lines.filter((line) => 'attempt' in line && line.attempt > 1).length).toBeGreaterThan(0);
         }
       },
-      byLength(60_000, 120_000, 900_000),
+      byLength(60_000, 120_000, 1_800_000),
     );
   });
 }

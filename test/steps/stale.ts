@@ -28,12 +28,19 @@ const PLACES = [
   ['before', 'ship'],
 ] as const;
 
-const STALLS: readonly Stalled[] = PLACES.flatMap(([where, step]) =>
+const ALL_STALLS: readonly Stalled[] = PLACES.flatMap(([where, step]) =>
   (['has ended', 'is at work'] as const).flatMap((second): Stalled[] => [
     { where, step, by: 'its clock stands still', second, first: 'goes on' },
     { where, step, by: 'its clock stands still', second, first: 'lets it through' },
     { where, step, by: 'its lease runs out', second, first: second === 'has ended' ? 'goes on' : 'lets it through' },
   ]),
+);
+
+/** Each lease that runs out by itself takes its time. */
+const STALLS = byLength(
+  ALL_STALLS.filter(({ by, second }) => by === 'its clock stands still' || second === 'has ended'),
+  ALL_STALLS,
+  ALL_STALLS,
 );
 
 const titleOf = ({ where, step, by, second, first }: Stalled): string =>
