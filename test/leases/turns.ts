@@ -14,9 +14,16 @@ import { memoryFolder } from './memory-folder.ts';
 import { openLeases, type Place } from './places.ts';
 import { type Doom, hostMs, type Noted, POINTS, type Turns } from './turns-task.ts';
 
-const SHORT = { processes: 4, turns: 25, at: 0 } as const;
-const IN_CI = { processes: 8, turns: 100, at: 1 } as const;
-const LONGEST = { processes: 8, turns: 200, at: 1 } as const;
+interface Sizes {
+  readonly processes: number;
+  /** Of each. */
+  readonly turns: number;
+  /** Which of the numbers of kills, stops and strikes. */
+  readonly at: 0 | 1;
+}
+const SHORT: Sizes = { processes: 4, turns: 25, at: 0 };
+const IN_CI: Sizes = { processes: 8, turns: 100, at: 1 };
+const LONGEST: Sizes = { processes: 8, turns: 200, at: 1 };
 const sizesOf = ({ inCi = 'long' }: Ordeal) => byLength(SHORT, inCi === 'long' ? IN_CI : SHORT, LONGEST);
 const SCRIPT = new URL('turns-worker.ts', import.meta.url).href;
 const LIMIT_MS = LONG ? 600_000 : 120_000;
