@@ -29,6 +29,16 @@ const TIMEOUT_MS = 150;
 const VALID_MS = 220;
 const LIMIT_MS = 600_000;
 
+const HELP = `npm run orders -- [options]
+
+  --runs <number>      orders, at least 1 (1000)
+  --seed <number>      of the dice that providers and processes throw (1)
+  --store <name>       ${KINDS.join(', ')} (${KINDS[0]})
+  --without-keys       a new key for each call: effects come twice
+  --without-deadlines  a carrier that takes no notice of the deadline, asked at once: some effects come twice
+  --help               this text
+`;
+
 interface Options {
   readonly runs: number;
   readonly seed: number;
@@ -38,7 +48,8 @@ interface Options {
   readonly deadlines: boolean;
 }
 
-function given(): Options | string {
+/** What was asked for; 'help'; or what is wrong. */
+function given(): Options | 'help' | { readonly wrong: string } {
   try {
     const { values } = parseArgs({
       options: {
@@ -47,15 +58,17 @@ function given(): Options | string {
         store: { type: 'string', default: 'sqlite' },
         'without-keys': { type: 'boolean', default: false },
         'without-deadlines': { type: 'boolean', default: false },
+        help: { type: 'boolean', default: false },
       },
     });
+    if (values.help) return 'help';
     const [runs, seed, kind] = [Number(values.runs), Number(values.seed), KINDS.find((one) => one === values.store)];
-    if (!Number.isSafeInteger(runs) || runs < 1) return '--runs is a number, at least 1';
-    if (!Number.isSafeInteger(seed)) return '--seed is a number';
-    if (kind === undefined) return `--store is one of ${KINDS.join(', ')}`;
+    if (!Number.isSafeInteger(runs) || runs < 1) return { wrong: '--runs is a number, at least 1' };
+    if (!Number.isSafeInteger(seed)) return { wrong: '--seed is a number' };
+    if (kind === undefined) return { wrong: `--store is one of ${KINDS.join(', ')}` };
     return { runs, seed, kind, keys: !values['without-keys'], deadlines: !values['without-deadlines'] };
   } catch (error) {
-    return (error as Error).message;
+    return { wrong: (error as Error).message };
   }
 }
 
@@ -104,8 +117,12 @@ async function attemptsOf(store: RecordStore): Promise<number[]> {
 }
 
 const options = given();
-if (typeof options === 'string') {
-  process.stderr.write(`${options}\n`);
+if (options === 'help') {
+  process.stdout.write(HELP);
+  process.exit(0);
+}
+if ('wrong' in options) {
+  process.stderr.write(`${options.wrong}\n`);
   process.exit(2);
 }
 // Each process that is started is ended with this one.
