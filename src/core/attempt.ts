@@ -13,7 +13,7 @@ import { isRerunSafeError, RerunSafeError } from './errors.ts';
 import { Lifetime } from './lifetime.ts';
 import { invalidOptions } from './options.ts';
 import type { WriteResult } from './ports.ts';
-import type { Outcome, RecordToWrite, StoredStep, Version, Whole } from './record.ts';
+import type { BlockedWhy, Outcome, RecordToWrite, StoredStep, Version, Whole } from './record.ts';
 import { Renewal, renewalLimitMs } from './renewal.ts';
 import { Serial } from './serial.ts';
 import { type StepChanges, StepWrites } from './step-writes.ts';
@@ -179,7 +179,7 @@ export class Attempt {
   }
 
   /** Blocking changes owner and token, so that what this attempt may still send is refused. */
-  async block(): Promise<MoveResult> {
+  async block(blockedWhy: BlockedWhy = 'unknown'): Promise<MoveResult> {
     await this.settled();
     return this.#serial.run(() => {
       this.#final = true;
@@ -187,7 +187,7 @@ export class Attempt {
       return this.#move(
         {
           kind: 'give-up',
-          change: (standing) => ({ ...standing, state: 'blocked', blockedWhy: 'unknown', owner, token: standing.token + 1 }),
+          change: (standing) => ({ ...standing, state: 'blocked', blockedWhy, owner, token: standing.token + 1 }),
           keepTrying: () => this.lifetime.remainingMs() > 0,
         },
         true,

@@ -23,7 +23,9 @@ export type RunEventName =
   | 'lease-lost'
   | 'save-failed'
   | 'record-vanished'
-  | 'unguarded';
+  | 'unguarded'
+  /** `step` is done, and its value could not be kept (`notKept`). */
+  | 'step-not-kept';
 
 /** Never carries the key: `id` is its hash. */
 export interface RunEvent {
@@ -36,6 +38,10 @@ export interface RunEvent {
   readonly error?: unknown;
   /** With `completed`: the value could not be kept; later callers get `RESULT_NOT_STORED`. */
   readonly notKept?: NotKept;
+  /** Where in the value, and what: `.total is an instance of Money`. */
+  readonly notKeptAt?: string;
+  /** The name of a step. */
+  readonly step?: string;
 }
 
 export type LeaseEventName = 'acquired' | 'skipped' | 'renewed' | 'lost' | 'released';
@@ -63,7 +69,8 @@ const runs = channel('rerunsafe:run');
 const leases = channel('rerunsafe:lease');
 
 export function tellRun(event: RunEvent): void {
-  if (event.notKept !== undefined) warnNotKept(event.operation, event.notKept);
+  const { notKept } = event;
+  if (notKept !== undefined) warnNotKept({ ...event, notKept });
   if (runs.hasSubscribers) runs.publish(event);
 }
 

@@ -12,6 +12,7 @@ import { fingerprintOf, ownFingerprint } from './fingerprint.ts';
 import { DEFAULT_RETENTION_MS, type Guard } from './guard.ts';
 import { type Key, keyParts, labelOf, recordId, scopeHash, scopeParts } from './key.ts';
 import { outcomeOf, unguardedRun } from './live-run.ts';
+import { notKeptAt } from './not-kept.ts';
 import { anything, either, invalidOptions, isBoolean, isFunction, isInteger, isName, isOneOf, isSignal, type Rules } from './options.ts';
 import { collectMessages, type PendingMessage } from './outbox.ts';
 import { mustBeWhole } from './parts.ts';
@@ -214,7 +215,7 @@ export type Ending<T> =
       readonly smaller: RecordToWrite;
       /** What to say, and to answer, once it is committed. */
       readonly answer: RunResult<T>;
-      readonly tell: Pick<RunEvent, 'event' | 'error' | 'notKept'>;
+      readonly tell: Pick<RunEvent, 'event' | 'error' | 'notKept' | 'notKeptAt'>;
     };
 
 /** What becomes of a record that was begun, now that the work has settled. */
@@ -238,7 +239,7 @@ export function endingOf<T>(call: TransactionCall, begun: RecordToWrite, end: Wo
     record: whole,
     smaller: record({ kind: 'not-stored', reason: 'too-large' }),
     answer: { kind: 'completed', value: end.value, replayed: false, saved: true, attempt: begun.attempt },
-    tell: { event: 'completed', ...given({ notKept }) },
+    tell: { event: 'completed', ...(notKept === undefined ? {} : { notKept, ...notKeptAt(notKept, end.value) }) },
   };
 }
 
@@ -252,7 +253,5 @@ function isRemembered({ onThrow }: TransactionCall, thrown: unknown): boolean {
   }
 }
 
-export const tellTransaction = (
-  { operation, id, store }: TransactionCall,
-  event: Pick<RunEvent, 'event' | 'attempt' | 'token' | 'error' | 'notKept'>,
-): void => tellRun({ operation, id, store, ...event });
+export const tellTransaction = ({ operation, id, store }: TransactionCall, event: Omit<RunEvent, 'operation' | 'id' | 'store'>): void =>
+  tellRun({ operation, id, store, ...event });

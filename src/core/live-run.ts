@@ -7,15 +7,18 @@ import type { Attempt } from './attempt.ts';
 import type { CallFacts } from './claim.ts';
 import { encode } from './codec.ts';
 import { isRerunSafeError, RerunSafeError, writeUnknown } from './errors.ts';
+import { tellRun } from './events.ts';
 import { fingerprintOf } from './fingerprint.ts';
 import type { FormedGuard } from './guard.ts';
 import { derivedKey, hashParts, keyParts } from './key.ts';
+import { type NotKept, notKeptAt } from './not-kept.ts';
 import { anything, checkOptions, invalidOptions, isFunction, isName, isOneOf } from './options.ts';
 import { type Collected, collectMessages } from './outbox.ts';
 import type { RecordId, Whole } from './record.ts';
 import type { CommitRequest, Run, Step, StepOptions } from './run.ts';
 import { sealed, stepPlace } from './seal.ts';
 import { runStep, Thrown } from './step.ts';
+import { pause, unlessAborted } from './system.ts';
 import type { ValueCodec } from './value-forms.ts';
 
 /** What `run.commit` brought about; the end of the run asks for it. */
@@ -23,6 +26,8 @@ export type Committed<T> =
   | { readonly kind: 'open' }
   | { readonly kind: 'committed'; readonly value: T }
   | { readonly kind: 'in-doubt'; readonly error: unknown };
+
+const MOMENT_MS = 100;
 
 export class LiveRun<T> implements Run<T> {
   readonly key: string;
@@ -36,6 +41,7 @@ export class LiveRun<T> implements Run<T> {
   readonly #facts: CallFacts;
   readonly #owner: Attempt;
   readonly #stepNames = new Set<string>();
+  readonly #underWay = new Set<Promise<unknown>>();
   /** What a step was refused with, that every later attempt would be refused with too. */
   readonly #stuck = new Set<unknown>();
   #isCommitting = false;
@@ -76,7 +82,11 @@ export class LiveRun<T> implements Run<T> {
   }
 
   step<S>(name: string, work: (step: Step) => S | Promise<S>, options: StepOptions<S> = {}): Promise<S> {
-    return told(this.#step(name, work, options));
+    const step = told(this.#step(name, work, options));
+    this.#underWay.add(step);
+    const ended = (): void => void this.#underWay.delete(step);
+    step.then(ended, ended);
+    return step;
   }
 
   async #step<S>(given: string, work: (step: Step) => S | Promise<S>, options: StepOptions<S>): Promise<S> {
@@ -97,13 +107,21 @@ export class LiveRun<T> implements Run<T> {
     const step: Step = { name: given, key: derivedKey(id, `step/${name}`), attempt, signal };
     const fingerprint = input === undefined ? undefined : fingerprintOf(input);
     const atMostOnce = mode === 'atMostOnce';
+    const onNotKept = (notKept: NotKept, value: S): void => this.#tellNotKept(given, notKept, value);
+    const place = stepPlace(id, name);
     try {
-      return await runStep(this.#owner, { name, fingerprint, seal: guard.seal, place: stepPlace(id, name), atMostOnce, onInterrupted, step }, work);
+      return await runStep(this.#owner, { name, fingerprint, seal: guard.seal, place, atMostOnce, onInterrupted, onNotKept, step }, work);
     } catch (error) {
       if (error instanceof Thrown) throw error.error;
       if (isRerunSafeError(error, 'RESULT_NOT_STORED') || isRerunSafeError(error, 'BLOCKED')) this.#stuck.add(error);
       throw error;
     }
+  }
+
+  #tellNotKept(step: string, notKept: NotKept, value: unknown): void {
+    const { operation, attempt, token } = this;
+    const { id, guard } = this.#facts;
+    tellRun({ event: 'step-not-kept', operation, id, store: guard.store.name, attempt, token, step, notKept, ...notKeptAt(notKept, value) });
   }
 
   /** Inside of a commit, a step or another commit would wait for that one to end. */
@@ -121,6 +139,26 @@ export class LiveRun<T> implements Run<T> {
 
   #mustBeOpen(): void {
     if (this.committed.kind !== 'open') throw new RerunSafeError('DUPLICATE_STEP', 'The run was already committed.');
+  }
+
+  /**
+   * The work has thrown, and beside what it awaited other steps go on: to give up would let the next attempt begin them again. They have what is left
+   * of the lease, which is not renewed any more; told to stop, they have a moment for it.
+   */
+  async stepsEnded(): Promise<void> {
+    if (!this.hasStepsUnderWay) return;
+    await this.#owner.settled();
+    // One that ends may begin another.
+    while (this.hasStepsUnderWay && !this.signal.aborted) await unlessAborted(this.#ended(), this.signal).catch(() => {});
+    if (this.hasStepsUnderWay) await Promise.race([this.#ended(), pause(this.#facts.system, MOMENT_MS)]);
+  }
+
+  get hasStepsUnderWay(): boolean {
+    return this.#underWay.size > 0;
+  }
+
+  #ended(): Promise<unknown> {
+    return Promise.allSettled(this.#underWay);
   }
 
   /** The work has returned or thrown; a commit under way is part of it. */
@@ -170,7 +208,9 @@ const STEP_RULES = { input: anything, key: anything, mode: isOneOf('atLeastOnce'
 function stepName(name: string, work: unknown, options: Omit<StepOptions, 'onInterrupted'> & { readonly onInterrupted?: unknown }): string {
   const wrong = isName(200)(name);
   if (wrong !== undefined) throw invalidOptions('run.step', [`the name ${wrong}`]);
-  checkOptions(`run.step "${name}"`, { ...options, work }, { ...STEP_RULES, work: isFunction }, ['work']);
+  checkOptions(`run.step "${name}"`, options, STEP_RULES);
+  const wrongWork = isFunction(work);
+  if (wrongWork !== undefined) throw invalidOptions(`run.step "${name}"`, [`the work ${wrongWork}`]);
   const { key, mode, onInterrupted } = options;
   if (onInterrupted !== undefined && mode !== 'atMostOnce') {
     throw invalidOptions(`run.step "${name}"`, ["onInterrupted is only ever asked about a step with mode: 'atMostOnce'"]);
@@ -184,13 +224,13 @@ export function told<R>(promise: Promise<R>): Promise<R> {
   return promise;
 }
 
-export function outcomeOf<T>(value: T, codec?: ValueCodec<T>): Whole {
+export function outcomeOf<T>(value: T, codec?: Pick<ValueCodec<T>, 'encode'>): Whole {
   const encoding = codec === undefined ? encode(value) : encodeBy(codec, value);
   return encoding.ok ? { kind: 'value', value: encoding.encoded } : { kind: 'not-stored', reason: 'not-serializable' };
 }
 
 /** A codec that cannot take the value must not turn done work into a failure. */
-function encodeBy<T>(codec: ValueCodec<T>, value: T): ReturnType<typeof encode> {
+function encodeBy<T>(codec: Pick<ValueCodec<T>, 'encode'>, value: T): ReturnType<typeof encode> {
   try {
     return encode(codec.encode(value));
   } catch (error) {

@@ -12,11 +12,14 @@ import type { RunEvent, RunEventName } from './events.ts';
 import { type FormedGuard, isVerdict, type ThrowVerdict } from './guard.ts';
 import { LiveRun, outcomeOf } from './live-run.ts';
 import { keepLocally } from './local-replay.ts';
+import { notKeptAt } from './not-kept.ts';
 import { invalidOptions } from './options.ts';
-import type { RecordId, Whole } from './record.ts';
+import type { BlockedWhy, RecordId, Whole } from './record.ts';
 import { type RunResult, replayOf, withCodec } from './replay.ts';
 import { inRun, type Run } from './run.ts';
 import { sealed } from './seal.ts';
+
+type WhatIsNotKept = Pick<RunEvent, 'notKept' | 'notKeptAt'>;
 
 /** `run` does not depend on `T`, so that `T` is inferred from what the work returns. */
 export type { RunResult };
@@ -29,7 +32,7 @@ export class Owned<T> {
   readonly #id: RecordId;
   readonly #afterUnknown: boolean;
   readonly #ask: boolean;
-  readonly #tell: (event: RunEventName, error?: unknown, notKept?: RunEvent['notKept']) => void;
+  readonly #tell: (event: RunEventName, error?: unknown, notKept?: WhatIsNotKept) => void;
   readonly #attempt: Attempt;
   readonly #run: LiveRun<T>;
 
@@ -37,7 +40,7 @@ export class Owned<T> {
     facts: CallFacts,
     held: Held,
     guard: FormedGuard<T>,
-    tell: (event: RunEventName, more: Pick<RunEvent, 'attempt' | 'token' | 'error' | 'notKept'>) => void,
+    tell: (event: RunEventName, more: Pick<RunEvent, 'attempt' | 'token' | 'error' | 'notKept' | 'notKeptAt'>) => void,
   ) {
     this.#guard = guard;
     this.#signal = facts.signal;
@@ -46,8 +49,7 @@ export class Owned<T> {
     this.#afterUnknown = held.afterUnknown;
     this.#ask = held.ask;
     const { attempt, token } = held.record;
-    this.#tell = (event, error, notKept) =>
-      tell(event, { attempt, token, ...(error === undefined ? {} : { error }), ...(notKept === undefined ? {} : { notKept }) });
+    this.#tell = (event, error, notKept) => tell(event, { attempt, token, ...(error === undefined ? {} : { error }), ...notKept });
     this.#attempt = new Attempt(facts, held, (error) => this.#tell('lease-lost', error));
     this.#run = new LiveRun<T>(facts, this.#attempt);
   }
@@ -101,8 +103,8 @@ export class Owned<T> {
   }
 
   /** Blocked is said only when the record is. */
-  async #block(): Promise<void> {
-    const result = await this.#attempt.block();
+  async #block(why: BlockedWhy = 'unknown'): Promise<void> {
+    const result = await this.#attempt.block(why);
     if (result.kind === 'no-answer') throw writeUnknown('blocking the record', result.error);
     if (result.kind !== 'written') {
       this.#attempt.lifetime.lose('somebody else took it over');
@@ -117,6 +119,7 @@ export class Owned<T> {
       end = { value: await inRun(this.#run as Run, () => work(this.#run)) };
     } catch (thrown) {
       end = { thrown };
+      await this.#run.stepsEnded();
     }
     await this.#run.settled();
     const { committed } = this.#run;
@@ -143,7 +146,8 @@ export class Owned<T> {
     }
     if (result.kind === 'written') {
       if (result.vanished) this.#tell('record-vanished');
-      this.#tell('completed', undefined, outcome.kind === 'not-stored' ? outcome.reason : undefined);
+      if (outcome.kind !== 'not-stored') this.#tell('completed');
+      else this.#tell('completed', undefined, { notKept: outcome.reason, ...(codec === undefined ? notKeptAt(outcome.reason, value) : {}) });
       this.#keepLocally(outcome, 'completed');
       return this.#completed(whole.kind === 'value' ? withCodec(codec, whole.value, value) : value, true);
     }
@@ -177,8 +181,9 @@ export class Owned<T> {
     if (this.#attempt.lifetime.lost || inDoubt) throw thrown;
     // Every later attempt would meet it again.
     if (this.#run.isStuck(thrown)) {
-      await this.#block();
-      if (isRerunSafeError(thrown, 'RESULT_NOT_STORED')) throw thrown;
+      const isDone = isRerunSafeError(thrown, 'RESULT_NOT_STORED');
+      await this.#block(isDone ? 'step-not-stored' : 'unknown');
+      if (isDone) throw thrown;
       return { kind: 'blocked', id: this.#id, why: 'unknown', attempt: this.#attempt.attempt };
     }
     if (verdict === 'remember') {
@@ -193,7 +198,8 @@ export class Owned<T> {
       this.#keepLocally(outcome, 'error');
       return { kind: 'failed', error: thrown, replayed: false };
     }
-    if (verdict === 'lapse') {
+    // Beside a step that is still under way nothing may begin: then the lease has to run out.
+    if (verdict === 'lapse' || this.#run.hasStepsUnderWay) {
       this.#tell('unknown', thrown);
       throw thrown;
     }

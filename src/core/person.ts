@@ -5,10 +5,11 @@
  */
 
 import { putBeside } from './beside.ts';
-import { encode } from './codec.ts';
 import { decide, type PersonDecision, type PersonIntent } from './decide.ts';
-import { storeUnavailable } from './errors.ts';
+import { RerunSafeError, storeUnavailable } from './errors.ts';
+import { GUARD_RULES } from './guard.ts';
 import { type Key, keyParts, recordId, scopeParts } from './key.ts';
+import { outcomeOf } from './live-run.ts';
 import { forgetLocally } from './local-replay.ts';
 import { anything, checkOptions, has, invalidOptions, isBoolean, isName, type Rules } from './options.ts';
 import { packed } from './pack.ts';
@@ -16,12 +17,16 @@ import type { RecordStore } from './ports.ts';
 import type { Outcome, RecordId, RecordToWrite, Whole } from './record.ts';
 import { closed, type Seal } from './seal.ts';
 import { realSystem } from './system.ts';
+import { VALUE_RULES, type ValueCodec } from './value-forms.ts';
 
 /** What a person says of a run, and who it was. */
 export interface PersonOptions {
   /** As the wrapper's own: what is resolved as done is sealed with it. */
   readonly seal?: Seal;
-  /** Also while it is still running (the present owner is fenced, but its work may go on), and over a person's earlier word. Default false. */
+  /** As the operation's own: `{ done: value }` is then what the work would have returned, and is kept as the codec encodes it. */
+  readonly codec?: Pick<ValueCodec<never>, 'encode'>;
+  /** Also while it is still running (the present owner is fenced, but its work may go on), and over a person's earlier word; and `'not-done'` where a step
+   * is known to be done, whose value could not be kept: it then runs again. Default false. */
   readonly force?: boolean;
   /** Who says so, and why: kept in the record for those who look at it later. At most 200 and 1000 characters. */
   readonly by?: string;
@@ -41,8 +46,10 @@ export type PersonsAnswer = 'not-done' | { readonly done: unknown };
 /** `running`: nothing was changed; wait, or use `force`. `not-needed`: it has an outcome, or may run again anyway. */
 export type PersonResult = { readonly kind: 'written' } | Exclude<PersonDecision, { kind: 'write' }>;
 
-export const PERSON_RULES: Rules = { force: isBoolean, seal: has('close', 'open'), by: isName(200), why: isName(1_000) };
-const RULES = { store: has('read', 'replace'), operation: isName(128), key: anything, scope: anything, ...PERSON_RULES };
+export const WORD_RULES: Rules = { seal: has('close', 'open'), codec: has('encode'), by: isName(200), why: isName(1_000) };
+/** What people have in one object with the rest, for `runOnce`: of no use here, and no mistake. */
+export const PASSED_ALONG: Rules = { ...GUARD_RULES, ...VALUE_RULES };
+const RULES = { ...PASSED_ALONG, ...WORD_RULES, store: has('read', 'replace'), key: anything, scope: anything, force: isBoolean };
 const TOMBSTONE_RETENTION_MS = 3_600_000;
 const MOST_ROUNDS = 20;
 const PART_LIMIT_MS = 15_000;
@@ -62,8 +69,11 @@ export async function resolveRun(run: RunOf, as: PersonsAnswer): Promise<PersonR
 
 /** Of a run that was found by looking through the store. `options` are checked already. */
 export async function resolveById(store: RecordStore, id: RecordId, options: PersonOptions, as: PersonsAnswer): Promise<PersonResult> {
-  const outcome = as === 'not-done' ? undefined : packed(outcomeOf(as));
-  if (outcome === undefined) return write({ store, id, kind: 'resolve', options }, (record) => ({ ...open(record), state: 'released', attempt: 0 }));
+  if (as === 'not-done') {
+    const { force = false } = options;
+    return write({ store, id, kind: 'resolve', options }, (record) => ({ ...open(record, force), state: 'released', attempt: 0 }));
+  }
+  const outcome = packed(outcomeBy(as, options.codec as Pick<ValueCodec<unknown>, 'encode'> | undefined));
   const kept = options.seal === undefined ? outcome : closed(outcome, options.seal, id);
   return write({ store, id, kind: 'resolve', options }, (record) => ({ ...done(record), state: 'completed' }), kept);
 }
@@ -89,9 +99,18 @@ function idOf(what: string, run: RunOf): RecordId {
   return recordId(operation, scopeParts(scope, operation), keyParts(key, operation));
 }
 
-/** Not done, a person says: neither is a step that was only begun, nor one whose value is gone. */
-function open({ blockedWhy: _, steps, ...record }: RecordToWrite): RecordToWrite {
-  const finished = Object.entries(steps ?? {}).filter(([, step]) => 'outcome' in step && step.outcome.kind !== 'not-stored');
+/** Not done, a person says: neither is a step that was only begun. One that is done does not run again for that, unless they insist. */
+function open({ blockedWhy: _, steps, ...record }: RecordToWrite, force: boolean): RecordToWrite {
+  const begun = Object.entries(steps ?? {});
+  const lost = begun.filter(([, step]) => 'outcome' in step && step.outcome.kind === 'not-stored').map(([name]) => name);
+  if (lost.length > 0 && !force) {
+    throw new RerunSafeError(
+      'INVALID_OPTIONS',
+      `resolveRun: 'not-done' would run again what is done: of the step(s) ${lost.join(', ')} only the value could not be kept. Say { done: value } of the whole run, forget it, or use force.`,
+      { facts: { steps: lost } },
+    );
+  }
+  const finished = begun.filter(([, step]) => 'outcome' in step && step.outcome.kind !== 'not-stored');
   return finished.length === 0 ? record : { ...record, steps: Object.fromEntries(finished) };
 }
 
@@ -137,9 +156,9 @@ async function write({ store, id, kind, options }: Word, change: (record: Record
 const beside = (store: RecordStore, id: RecordId, { owner, retentionMs: keepMs }: RecordToWrite, outcome: Whole): Promise<Outcome> =>
   putBeside({ system: realSystem, store, id, owner, keepMs }, outcome, { limitMs: () => PART_LIMIT_MS, remainingMs: () => 0 });
 
-function outcomeOf(as: Exclude<PersonsAnswer, 'not-done'>): Whole {
-  const encoding = typeof as === 'object' && as !== null && 'done' in as ? encode(as.done) : undefined;
-  if (encoding === undefined) throw invalidOptions('resolveRun', ["say 'not-done' or { done: value }"]);
-  if (!encoding.ok) throw invalidOptions('resolveRun', ['the value cannot be kept: give plain data']);
-  return { kind: 'value', value: encoding.encoded, resolved: true };
+function outcomeBy(as: Exclude<PersonsAnswer, 'not-done'>, codec: Pick<ValueCodec<unknown>, 'encode'> | undefined): Whole {
+  if (typeof as !== 'object' || as === null || !('done' in as)) throw invalidOptions('resolveRun', ["say 'not-done' or { done: value }"]);
+  const outcome = outcomeOf(as.done, codec);
+  if (outcome.kind !== 'value') throw invalidOptions('resolveRun', ['the value cannot be kept: give plain data, or the codec of the operation']);
+  return { ...outcome, resolved: true };
 }

@@ -12,7 +12,8 @@ export type Owner = string;
 /** Opaque; two different states of a row never share one, not even after the row was deleted. */
 export type Version = string & { readonly __version?: never };
 
-export type BlockedWhy = 'unknown' | 'attempts';
+/** `step-not-stored`: a step is done and its value could not be kept, so that no attempt gets past it. */
+export type BlockedWhy = 'unknown' | 'attempts' | 'step-not-stored';
 export type State = 'running' | 'completed' | 'released' | 'blocked';
 
 /** A value after the codec: plain JSON. */

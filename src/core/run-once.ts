@@ -82,6 +82,7 @@ export function unwrap<T>(guard: Guard<T>, result: RunResult<T>): T {
 const BLOCKED_BECAUSE = {
   unknown: 'an earlier attempt ended with no outcome, and nobody knows what it did',
   attempts: 'as many attempts as maxAttempts allows ended without an outcome',
+  'step-not-stored': 'a step of it is done and its value could not be kept, so that no attempt gets past it',
 } as const;
 
 type Kept = Pick<Extract<ClaimResult, { kind: 'replay' }>, 'outcome' | 'attempt' | 'leftMs'>;
@@ -89,7 +90,7 @@ type Kept = Pick<Extract<ClaimResult, { kind: 'replay' }>, 'outcome' | 'attempt'
 /** The engine behind every entry point: options are already checked, `system` is where time comes from. */
 export async function runGuarded<T>(guard: FormedGuard<T>, call: Call, work: Work<T>, system: System = realSystem): Promise<RunResult<T>> {
   const facts = factsOf(guard as Guard, call, system);
-  const tell = (event: RunEventName, more: Pick<RunEvent, 'attempt' | 'token' | 'error' | 'notKept'> = {}): void =>
+  const tell = (event: RunEventName, more: Pick<RunEvent, 'attempt' | 'token' | 'error' | 'notKept' | 'notKeptAt'> = {}): void =>
     tellRun({ event, operation: guard.operation, id: facts.id, store: guard.store.name, ...more });
   const refused = (error: unknown): unknown => {
     if (isRerunSafeError(error)) tell('refused', { error });

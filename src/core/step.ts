@@ -8,6 +8,7 @@ import { decode, encode } from './codec.ts';
 import { isNotDoneError, RerunSafeError } from './errors.ts';
 import { fingerprintsDiffer } from './fingerprint.ts';
 import type { UnknownAnswer } from './guard.ts';
+import type { NotKept } from './not-kept.ts';
 import { invalidOptions } from './options.ts';
 import type { BegunStep, FinishedStep } from './record.ts';
 import type { Step } from './run.ts';
@@ -23,6 +24,8 @@ export interface StepFacts<S> {
   readonly place: string;
   readonly atMostOnce: boolean;
   readonly onInterrupted: ((step: Step) => UnknownAnswer<S> | Promise<UnknownAnswer<S>>) | undefined;
+  /** It is done, and a later attempt will not have its value. */
+  readonly onNotKept: (reason: NotKept, value: S) => void;
   /** What its work is handed. */
   readonly step: Step;
 }
@@ -96,16 +99,20 @@ async function asked<S>(onInterrupted: NonNullable<StepFacts<S>['onInterrupted']
   }
 }
 
-async function keep<S>(owner: Attempt, { name, fingerprint, seal, place }: StepFacts<S>, value: S): Promise<S> {
+async function keep<S>(owner: Attempt, { name, fingerprint, seal, place, onNotKept }: StepFacts<S>, value: S): Promise<S> {
   const encoding = encode(value);
   const plain: FinishedStep['outcome'] = encoding.ok
     ? { kind: 'value', value: encoding.encoded }
     : { kind: 'not-stored', reason: 'not-serializable' };
-  const outcome = sealed(plain, seal, place);
+  let outcome = sealed(plain, seal, place);
   const withFingerprint = fingerprint === undefined ? {} : { fingerprint };
   let result = await owner.keepStep(name, { outcome, ...withFingerprint });
-  if (result.kind === 'too-large') result = await owner.keepStep(name, { outcome: { kind: 'not-stored', reason: 'too-large' }, ...withFingerprint });
+  if (result.kind === 'too-large') {
+    outcome = { kind: 'not-stored', reason: 'too-large' };
+    result = await owner.keepStep(name, { outcome, ...withFingerprint });
+  }
   mustBeWritten(owner, name, result, 'was done, but nobody knows whether its value was kept');
+  if (outcome.kind === 'not-stored') onNotKept(outcome.reason, value);
   return value;
 }
 

@@ -6,13 +6,13 @@
 import { isRerunSafeError } from './errors.ts';
 import type { UnknownAnswer } from './guard.ts';
 import { checkOptions, has, invalidOptions, isBoolean, isFunction, isInteger, isName, isSignal } from './options.ts';
-import { PERSON_RULES, type PersonOptions, resolveById } from './person.ts';
+import { PASSED_ALONG, type PersonOptions, resolveById, WORD_RULES } from './person.ts';
 import type { Listed, RecordStore } from './ports.ts';
-import { type BlockedWhy, isLapsed, type RecordId } from './record.ts';
+import { type BlockedWhy, isLapsed, type RecordId, type StoredStep } from './record.ts';
 import { LEASE_OPERATION } from './store-leases.ts';
 import { realSystem } from './system.ts';
 
-export interface SweepOptions extends Pick<PersonOptions, 'seal' | 'by' | 'why'> {
+export interface SweepOptions extends Pick<PersonOptions, 'seal' | 'codec' | 'by' | 'why'> {
   readonly store: RecordStore;
   /** Default: all of them. */
   readonly operation?: string;
@@ -39,10 +39,15 @@ export interface Found {
   /** Since the last sign of life, ms. */
   readonly ageMs: number;
   readonly createdAtMs: number;
-  /** Names of the steps that were begun or finished. */
-  readonly steps: readonly string[];
+  /** `begun`: at most once, and nobody knows what it did. `not-stored`: done, and its value could not be kept. */
+  readonly steps: readonly FoundStep[];
   /** Host and invocation of the last attempt. */
   readonly holder?: string;
+}
+
+export interface FoundStep {
+  readonly name: string;
+  readonly state: 'begun' | 'done' | 'not-stored';
 }
 
 export interface SweepResult {
@@ -64,7 +69,8 @@ export type SweepAnswer = UnknownAnswer<unknown> | undefined;
 
 const DEFAULTS = { olderThanMs: 60_000, blocked: true, limit: 1_000 };
 const RULES = {
-  ...PERSON_RULES,
+  ...PASSED_ALONG,
+  ...WORD_RULES,
   store: has('list', 'read', 'replace'),
   operation: isName(128),
   olderThanMs: isInteger(0),
@@ -111,6 +117,9 @@ export async function sweep(options: SweepOptions, look: (found: Found) => Sweep
   return end(false);
 }
 
+const stateOf = (step: StoredStep): FoundStep['state'] =>
+  !('outcome' in step) ? 'begun' : step.outcome.kind === 'not-stored' ? 'not-stored' : 'done';
+
 function foundIn({ id, record, ageMs }: Listed, uncertaintyMs: number): Found | undefined {
   const { operation, state, attempt, createdAtMs, label, holder, blockedWhy, steps = {} } = record;
   if (operation === LEASE_OPERATION) return undefined;
@@ -124,7 +133,7 @@ function foundIn({ id, record, ageMs }: Listed, uncertaintyMs: number): Found | 
     attempt,
     ageMs,
     createdAtMs,
-    steps: Object.keys(steps),
+    steps: Object.entries(steps).map(([name, step]) => ({ name, state: stateOf(step) })),
     ...(holder === undefined ? {} : { holder }),
   };
 }

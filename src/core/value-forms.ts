@@ -22,7 +22,11 @@ export interface ValueSchema<T> {
     readonly validate: (value: unknown) => SchemaResult<T> | Promise<SchemaResult<T>>;
   };
 }
-type SchemaResult<T> = { readonly value: T; readonly issues?: undefined } | { readonly issues: readonly { readonly message: string }[] };
+type SchemaResult<T> = { readonly value: T; readonly issues?: undefined } | { readonly issues: readonly SchemaIssue[] };
+interface SchemaIssue {
+  readonly message: string;
+  readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
+}
 
 export interface ReplayFacts {
   readonly operation: string;
@@ -53,6 +57,9 @@ function isSchema(value: unknown): string | undefined {
     : 'must be a validator of the Standard Schema interface, version 1';
 }
 
+const shown = ({ message, path = [] }: SchemaIssue): string =>
+  `${path.map((part) => `.${String(typeof part === 'object' ? part.key : part)}`).join('')}${path.length > 0 ? ': ' : ''}${message}`;
+
 /** The last thing before a result is handed out. */
 export async function formed<T>(guard: FormedGuard<T>, result: RunResult<T>, local: boolean): Promise<RunResult<T>> {
   const { resultSchema, onReplay, operation } = guard;
@@ -66,7 +73,7 @@ export async function formed<T>(guard: FormedGuard<T>, result: RunResult<T>, loc
 async function checked<T>(schema: ValueSchema<T>, value: T, operation: string, replayed: boolean): Promise<T> {
   const answer = await schema['~standard'].validate(value);
   if (answer.issues === undefined) return answer.value;
-  const issues = answer.issues.map(({ message }) => message);
+  const issues = answer.issues.map(shown);
   const message = `${operation}: the work was done, but its value does not fit resultSchema (${issues.join('; ')}). It is not run again.`;
   if (replayed) throw new RerunSafeError('RESULT_NOT_STORED', message, { facts: { operation, reason: 'schema', issues } });
   // The first caller is served: nothing is wrong with the work, and later callers will be told.

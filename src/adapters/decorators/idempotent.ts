@@ -3,15 +3,18 @@
  *
  * @module
  */
-import { GUARD_RULES, type Guard, type GuardOptions, guardFrom } from '../../core/guard.ts';
+import { type FormedGuard, GUARD_RULES, type GuardOptions, guardFrom } from '../../core/guard.ts';
 import type { Key } from '../../core/key.ts';
 import { checkOptions, either, isFunction, type Rule, type Rules } from '../../core/options.ts';
 import type { RecordStore } from '../../core/ports.ts';
 import { runGuarded, unwrap } from '../../core/run-once.ts';
+import { VALUE_RULES, type ValueForms } from '../../core/value-forms.ts';
 import { keyed } from '../keyed.ts';
 import { type FromObject, type MethodDecorator, mustBeMethod } from './method.ts';
 
-export interface IdempotentMethodOptions<This, Args extends unknown[], T> extends Omit<GuardOptions<T>, 'store' | 'remainingMs' | 'signal'> {
+export interface IdempotentMethodOptions<This, Args extends unknown[], T>
+  extends Omit<GuardOptions<T>, 'store' | 'remainingMs' | 'signal'>,
+    ValueForms<T> {
   /** Where records are kept; or where the object has it. */
   readonly store: FromObject<This, RecordStore>;
   /** What makes this call "the same call again"; gets the arguments. */
@@ -22,7 +25,8 @@ export interface IdempotentMethodOptions<This, Args extends unknown[], T> extend
   readonly input?: (...args: Args) => unknown;
 }
 
-const RULES: Rules = { key: isFunction, scope: isFunction, input: isFunction };
+const { remainingMs: _, signal: __, ...METHOD_RULES } = GUARD_RULES;
+const RULES: Rules = { ...METHOD_RULES, ...VALUE_RULES, key: isFunction, scope: isFunction, input: isFunction };
 
 /**
  * Runs the method once for its key, and hands everybody the same outcome. The run (`run.step`, `run.keyFor`) is found by `currentRun()`.
@@ -48,19 +52,15 @@ export function idempotent<This, Args extends unknown[], T>(options: IdempotentM
 }
 
 /** Checked when the class is defined, but for a store that is known only later. */
-function guardsOf<This, Args extends unknown[], T>(options: IdempotentMethodOptions<This, Args, T>): (self: This) => Guard<T> {
+function guardsOf<This, Args extends unknown[], T>(options: IdempotentMethodOptions<This, Args, T>): (self: This) => FormedGuard<T> {
   const { store, key, scope, input, ...rest } = options;
-  checkOptions('@idempotent', options, { ...GUARD_RULES, ...RULES, store: either(isFunction, GUARD_RULES.store as Rule) }, [
-    'store',
-    'operation',
-    'key',
-  ]);
-  const guardWith = (found: RecordStore): Guard<T> => guardFrom<T>('@idempotent', { ...rest, store: found });
+  checkOptions('@idempotent', options, { ...RULES, store: either(isFunction, GUARD_RULES.store as Rule) }, ['store', 'operation', 'key']);
+  const guardWith = (found: RecordStore): FormedGuard<T> => guardFrom<T>('@idempotent', { ...rest, store: found }, VALUE_RULES);
   if (typeof store !== 'function') {
     const guard = guardWith(store);
     return () => guard;
   }
-  const guards = new WeakMap<RecordStore, Guard<T>>();
+  const guards = new WeakMap<RecordStore, FormedGuard<T>>();
   return (self) => {
     const found = store(self);
     const known = guards.get(found);

@@ -232,7 +232,7 @@ describe('run.step', () => {
     };
     await expect(b.run(work)).rejects.toThrow('crash');
     await expect(b.run(work)).rejects.toMatchObject({ code: 'RESULT_NOT_STORED', retryable: false });
-    expect(await b.run(work)).toMatchObject({ kind: 'blocked', why: 'unknown' });
+    expect(await b.run(work)).toMatchObject({ kind: 'blocked', why: 'step-not-stored' });
     expect(runs).toBe(1);
   });
 });

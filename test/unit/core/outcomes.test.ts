@@ -159,7 +159,7 @@ describe('what a throw means', () => {
   });
 
   it('I9 a step that has begun may have done something, kept or not: the key stays bound to its input', async () => {
-    const { run } = bench({ onThrow: () => 'withdraw' });
+    const { run, clock } = bench({ onThrow: () => 'withdraw' });
     const failing = run((own) => own.step('charge', () => Promise.reject(new Error('time-out'))), { input: 1 });
     await expect(failing).rejects.toThrow('time-out');
     expect(await run(() => 0, { input: 2 })).toEqual({ kind: 'key-reused' });
@@ -170,7 +170,7 @@ describe('what a throw means', () => {
       },
       { key: 'unawaited', input: 1 },
     );
-    await expect(unawaited).rejects.toThrow('invalid');
+    await expect(inTime(clock, unawaited)).rejects.toThrow('invalid');
     expect(await run(() => 0, { key: 'unawaited', input: 2 })).toEqual({ kind: 'key-reused' });
   });
 

@@ -34,6 +34,27 @@ describe('what only a person can say', () => {
     expect(await b.run((run) => run.attempt)).toMatchObject({ value: 1, replayed: false });
   });
 
+  it('with the codec of the operation: what is said is what the work would have returned; without it, nothing is written that nobody can read', async () => {
+    class Money {
+      readonly cents: number;
+      constructor(cents: number) {
+        this.cents = cents;
+      }
+    }
+    const codec = { encode: (money: Money) => money.cents, decode: (kept: unknown) => new Money(Number(kept)) };
+    const { b } = await unknown();
+    await expect(resolveRun({ store: b.store, ...KEY }, { done: new Money(7) })).rejects.toThrow(/codec of the operation/);
+    expect(await resolveRun({ store: b.store, ...KEY, codec }, { done: new Money(7) })).toEqual({ kind: 'written' });
+    expect(await b.run(() => 1)).toMatchObject({ value: 7, replayed: true });
+  });
+
+  it('takes the object that runOnce takes, and what is no option of either is refused', async () => {
+    const { b } = await unknown();
+    const guard = { store: b.store, ...KEY, onUnknown: 'block', leaseMs: 1_000, retentionMs: 60_000 } as const;
+    expect(await resolveRun(guard, { done: 1 })).toEqual({ kind: 'written' });
+    await expect(forgetRun({ ...guard, forced: true } as never)).rejects.toMatchObject({ code: 'INVALID_OPTIONS' });
+  });
+
   it('I4 a run that is going on is left alone; with force its owner is fenced', async () => {
     const b = bench({ leaseMs: 5_000 });
     const work = held<string>();
