@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { putBeside } from './beside.ts';
+import { OutcomeParts } from './beside.ts';
 import { bounded, withinInvocation } from './bounded.ts';
 import { completed, released, withdrawn, withSteps } from './changes.ts';
 import type { CallFacts, Held } from './claim.ts';
@@ -52,6 +52,7 @@ export class Attempt {
   readonly attempt: number;
   readonly token: number;
   readonly owner: string;
+  readonly parts: OutcomeParts;
   readonly #facts: CallFacts;
   readonly #renewal: Renewal | undefined;
   /** The record as this owner last knew it. */
@@ -72,6 +73,7 @@ export class Attempt {
     this.owner = held.record.owner;
     const { system, guard, leaseMs, remainingMs, signal } = facts;
     this.lifetime = new Lifetime({ system, what: guard.operation, leaseMs, sentAt: held.sentAt, remainingMs, signal, onLost });
+    this.parts = new OutcomeParts(facts, this.owner, { limitMs: () => this.#limitMs(), remainingMs: () => this.lifetime.remainingMs() });
     if (guard.renew === 'auto') this.#renewal = new Renewal(system, this.lifetime, leaseMs, (stop) => this.#renewOnce(stop));
   }
 
@@ -112,7 +114,7 @@ export class Attempt {
   }
 
   /** Always tried, at least once, also after the lease was lost: the store decides. */
-  async complete(outcome: Whole, as: 'completed' | 'error' = 'completed'): Promise<MoveResult> {
+  async complete(outcome: Outcome, as: 'completed' | 'error' = 'completed'): Promise<MoveResult> {
     await this.settled();
     return this.#serial.run(() => this.#finish(outcome, as));
   }
@@ -121,13 +123,16 @@ export class Attempt {
   async commit(outcome: Whole, send: Send): Promise<MoveResult> {
     this.#committing = true;
     try {
-      return await this.#commit(outcome, send);
+      return await this.#commit(await this.parts.put(outcome, 'completed'), send);
+    } catch (error) {
+      if (!isRerunSafeError(error)) throw error;
+      return { kind: 'no-answer', error };
     } finally {
       this.#committing = false;
     }
   }
 
-  #commit(outcome: Whole, send: Send): Promise<MoveResult> {
+  #commit(outcome: Outcome, send: Send): Promise<MoveResult> {
     return this.#serial.run(async () => {
       if (this.#final) return { kind: 'lost' };
       const result = await this.#finish(outcome, 'completed', send);
@@ -136,17 +141,9 @@ export class Attempt {
     });
   }
 
-  async #finish(given: Whole, as: 'completed' | 'error', send?: Send): Promise<MoveResult> {
+  async #finish(outcome: Outcome, as: 'completed' | 'error', send?: Send): Promise<MoveResult> {
     this.#final = true;
-    const { system, guard, id, leaseMs, retention } = this.#facts;
-    const retentionMs = retention[as];
-    const patience = { limitMs: () => this.#limitMs(), remainingMs: () => this.lifetime.remainingMs() };
-    let outcome: Outcome;
-    try {
-      outcome = await putBeside({ system, store: guard.store, id, owner: this.owner, keepMs: retentionMs + leaseMs }, given, patience);
-    } catch (error) {
-      return this.#look('complete', { kind: 'no-answer', error });
-    }
+    const retentionMs = this.#facts.retention[as];
     const move: Move = {
       kind: 'complete',
       change: (standing) => completed(standing, outcome, retentionMs),
@@ -243,6 +240,8 @@ export class Attempt {
       } else if (decision.kind === 'create') {
         this.#version = undefined;
         vanished = true;
+        const error = await this.parts.putAgain();
+        if (error !== undefined) return { kind: 'no-answer', error };
       } else if (decision.kind === 'done') {
         return { kind: 'written', sentAt: instant(system.clock) };
       } else return decision;

@@ -9,7 +9,7 @@ import { isRerunSafeError, storeUnavailable } from './errors.ts';
 import { inParts, type Part, putParts, takeParts } from './parts.ts';
 import type { RecordStore, System } from './ports.ts';
 import type { Outcome, Owner, RecordId, Whole } from './record.ts';
-import { pause } from './system.ts';
+import { elapsedMs, instant, pause } from './system.ts';
 import { pauseBeforeMs } from './waits.ts';
 
 interface Record {
@@ -53,6 +53,55 @@ export async function putBeside({ system, store, id, owner, keepMs }: Record, ou
     throw isRerunSafeError(error, 'WRITE_UNKNOWN') ? storeUnavailable('a part of the outcome', error) : error;
   }
   return large.outcome;
+}
+
+/** What an attempt puts beside its record. */
+export class OutcomeParts {
+  readonly #facts: CallFacts;
+  readonly #owner: Owner;
+  readonly #patience: Patience;
+  #again: (() => Promise<unknown>) | undefined;
+
+  constructor(facts: CallFacts, owner: Owner, patience: Patience) {
+    this.#facts = facts;
+    this.#owner = owner;
+    this.#patience = patience;
+  }
+
+  /** @throws as {@link putBeside}. */
+  async put(outcome: Whole, as: 'completed' | 'error'): Promise<Outcome> {
+    const { system, guard, id, leaseMs, retention } = this.#facts;
+    const { limitMs, remainingMs } = this.#patience;
+    const put = (): Promise<Outcome> => {
+      const since = instant(system.clock);
+      // While it is tried the lease is renewed, which must not make it last for ever.
+      const patience = { limitMs, remainingMs: () => Math.min(remainingMs(), leaseMs - elapsedMs(since, system.clock)) };
+      return putBeside({ system, store: guard.store, id, owner: this.#owner, keepMs: retention[as] + leaseMs }, outcome, patience);
+    };
+    const kept = await put();
+    this.#again = kept.kind === 'parts' ? put : undefined;
+    return kept;
+  }
+
+  /** Where it cannot be put within the lease, the work is done all the same and must not start again for it: then its value is not kept. */
+  async putOrLeave(outcome: Whole, as: 'completed' | 'error'): Promise<Outcome> {
+    try {
+      return await this.put(outcome, as);
+    } catch (error) {
+      if (!isRerunSafeError(error)) throw error;
+      return { kind: 'not-stored', reason: 'not-taken' };
+    }
+  }
+
+  /** The record is gone, and what removed it may have removed them too. Answers what is in the way. */
+  async putAgain(): Promise<unknown> {
+    try {
+      await this.#again?.();
+      return undefined;
+    } catch (error) {
+      return error;
+    }
+  }
 }
 
 /** @throws RerunSafeError as {@link takeParts}; the reason of the call's signal. */

@@ -138,6 +138,8 @@ export class Claimer {
       ...over.record,
       state: 'blocked',
       blockedWhy: decision.why,
+      // What a person says of it later is an outcome, and kept like one.
+      retentionMs: this.#facts.retention.completed,
       owner: this.#facts.system.nonce(),
       token: decision.token,
       revision: this.#facts.system.nonce(),

@@ -4,7 +4,8 @@
  * @module
  */
 import { channel } from 'node:diagnostics_channel';
-import { type NotKept, warnNotKept } from './not-kept.ts';
+import { warnNotKept } from './not-kept.ts';
+import type { NotKept } from './record.ts';
 
 export type RunEventName =
   | 'claimed'

@@ -126,7 +126,14 @@ export function beginInTransaction<T>(standing: Stored | undefined, call: Transa
     }
     case 'block': {
       const { over, token, why } = decision;
-      const record: RecordToWrite = { ...over.record, state: 'blocked', blockedWhy: why, ...freshNonces(), token };
+      const record: RecordToWrite = {
+        ...over.record,
+        state: 'blocked',
+        blockedWhy: why,
+        retentionMs: call.retention.completed,
+        ...freshNonces(),
+        token,
+      };
       return { kind: 'block', record, over, answer: blocked(id, why, over.record.attempt) };
     }
     case 'replay':

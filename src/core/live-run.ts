@@ -11,14 +11,15 @@ import { tellRun } from './events.ts';
 import { fingerprintOf } from './fingerprint.ts';
 import type { FormedGuard } from './guard.ts';
 import { derivedKey, hashParts, keyParts } from './key.ts';
-import { type NotKept, notKeptAt } from './not-kept.ts';
+import { notKeptAt } from './not-kept.ts';
 import { anything, checkOptions, invalidOptions, isFunction, isName, isOneOf } from './options.ts';
 import { type Collected, collectMessages } from './outbox.ts';
-import type { RecordId, Whole } from './record.ts';
+import type { NotKept, RecordId, Whole } from './record.ts';
+import { withCodec } from './replay.ts';
 import type { CommitRequest, Run, Step, StepOptions } from './run.ts';
 import { sealed, stepPlace } from './seal.ts';
 import { runStep, Thrown } from './step.ts';
-import { pause, unlessAborted } from './system.ts';
+import { settledWithin } from './system.ts';
 import type { ValueCodec } from './value-forms.ts';
 
 /** What `run.commit` brought about; the end of the run asks for it. */
@@ -149,8 +150,9 @@ export class LiveRun<T> implements Run<T> {
     if (!this.hasStepsUnderWay) return;
     await this.#owner.settled();
     // One that ends may begin another.
-    while (this.hasStepsUnderWay && !this.signal.aborted) await unlessAborted(this.#ended(), this.signal).catch(() => {});
-    if (this.hasStepsUnderWay) await Promise.race([this.#ended(), pause(this.#facts.system, MOMENT_MS)]);
+    const { system, leaseMs } = this.#facts;
+    while (this.hasStepsUnderWay && !this.signal.aborted) await settledWithin(system, this.#ended(), leaseMs, this.signal);
+    if (this.hasStepsUnderWay) await settledWithin(system, this.#ended(), MOMENT_MS);
   }
 
   get hasStepsUnderWay(): boolean {
@@ -162,9 +164,8 @@ export class LiveRun<T> implements Run<T> {
   }
 
   /** The work has returned or thrown; a commit under way is part of it. */
-  async settled(): Promise<void> {
+  async commitEnded(): Promise<void> {
     await this.#committing;
-    await this.#owner.settled();
   }
 
   async #commit(value: T, send: Parameters<Run<T>['commit']>[1]): Promise<void> {
@@ -183,10 +184,12 @@ export class LiveRun<T> implements Run<T> {
     const { store } = guard;
     const messages = [...this.outbox.pending];
     const write: Parameters<Attempt['commit']>[1] = (record, version) => send({ id, record, version, store, messages });
-    let result = await this.#owner.commit(sealed(outcomeOf(value, (guard as FormedGuard<unknown>).codec), guard.seal, id), write);
+    const { codec } = guard as FormedGuard<T>;
+    const whole = outcomeOf(value, codec);
+    let result = await this.#owner.commit(sealed(whole, guard.seal, id), write);
     if (result.kind === 'too-large') result = await this.#owner.commit({ kind: 'not-stored', reason: 'too-large' }, write);
     if (result.kind === 'written') {
-      this.committed = { kind: 'committed', value };
+      this.committed = { kind: 'committed', value: whole.kind === 'value' ? withCodec(codec, whole.value, value) : value };
       // Nothing is held any more, so nothing can be lost.
       this.#owner.lifetime.end();
       await this.#owner.settled();

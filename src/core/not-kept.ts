@@ -4,12 +4,12 @@
  * @module
  */
 import { encode } from './codec.ts';
-
-export type NotKept = 'too-large' | 'not-serializable';
+import type { NotKept } from './record.ts';
 
 export const NOT_KEPT_BECAUSE: Readonly<Record<NotKept, string>> = {
   'too-large': 'it is larger than the store takes: return a reference to it',
   'not-serializable': 'it would not come back as it is: return plain data, no functions, promises or class instances, or give a codec',
+  'not-taken': 'the store did not take it',
 };
 
 const warned = new Set<string>();
@@ -42,7 +42,7 @@ const MOST_PLACES = 1_000;
 
 /** For an event. */
 export function notKeptAt(notKept: NotKept, value: unknown): { notKeptAt?: string } {
-  const at = notKept === 'too-large' ? undefined : whereNotKept(value);
+  const at = notKept === 'not-serializable' ? whereNotKept(value) : undefined;
   return at === undefined ? {} : { notKeptAt: at };
 }
 

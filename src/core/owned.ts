@@ -67,6 +67,7 @@ export class Owned<T> {
       }
       return await this.#work(work);
     } finally {
+      await this.#attempt.settled();
       this.#attempt.lifetime.end();
     }
   }
@@ -79,10 +80,15 @@ export class Owned<T> {
     try {
       answer = await inRun(this.#run as Run, () => onUnknown(this.#run));
     } catch (error) {
+      const committed = await this.#committed();
+      if (committed !== undefined) return committed;
       this.#tell('unknown', error);
       await this.#attempt.giveUp('unknown');
       throw error;
     }
+    // Whoever finds it done may have committed that there and then.
+    const committed = await this.#committed();
+    if (committed !== undefined) return committed;
     if (answer === 'not-done') {
       // Asking took its time: the work starts only under a lease that is alive, for a caller who still wants it.
       if (this.#signal?.aborted) await this.#attempt.giveUp('unknown');
@@ -121,29 +127,38 @@ export class Owned<T> {
       end = { thrown };
       await this.#run.stepsEnded();
     }
-    await this.#run.settled();
+    const committed = await this.#committed('thrown' in end ? end : undefined);
+    if (committed !== undefined) return committed;
+    if ('thrown' in end) return this.#threw(end.thrown);
+    const messages = this.#run.outbox.pending.length;
+    if (messages > 0) return this.#threw(unwritten(this.#guard.operation, messages));
+    return this.#complete(end.value);
+  }
+
+  /** undefined: there was no commit. */
+  async #committed(end?: { readonly thrown: unknown }): Promise<RunResult<T> | undefined> {
+    await this.#run.commitEnded();
     const { committed } = this.#run;
     if (committed.kind === 'committed') {
       this.#tell('completed');
       return this.#completed(committed.value, true);
     }
-    if ('thrown' in end) return this.#threw(end.thrown);
-    // The commit may have landed: a completion with another value could only hide that.
-    if (committed.kind === 'in-doubt') throw committed.error;
-    const messages = this.#run.outbox.pending.length;
-    if (messages > 0) return this.#threw(unwritten(this.#guard.operation, messages));
-    return this.#complete(end.value);
+    // The commit may have landed: a completion with another value could only hide that. What was thrown matters more to the caller.
+    if (committed.kind === 'in-doubt' && end === undefined) throw committed.error;
+    return undefined;
   }
 
   async #complete(value: T): Promise<RunResult<T>> {
     const { codec, seal } = this.#guard;
     const whole = outcomeOf(value, codec);
     let outcome: Whole = sealed(whole, seal, this.#id);
-    let result = await this.#attempt.complete(outcome);
+    let kept = await this.#attempt.parts.putOrLeave(outcome, 'completed');
+    let result = await this.#attempt.complete(kept);
     if (result.kind === 'too-large') {
-      outcome = { kind: 'not-stored', reason: 'too-large' };
-      result = await this.#attempt.complete(outcome);
+      kept = { kind: 'not-stored', reason: 'too-large' };
+      result = await this.#attempt.complete(kept);
     }
+    if (kept.kind === 'not-stored') outcome = kept;
     if (result.kind === 'written') {
       if (result.vanished) this.#tell('record-vanished');
       if (outcome.kind !== 'not-stored') this.#tell('completed');
@@ -188,7 +203,9 @@ export class Owned<T> {
     }
     if (verdict === 'remember') {
       let outcome = this.#errorOutcome(thrown);
-      let result = await this.#attempt.complete(outcome, 'error');
+      const kept = await this.#attempt.parts.putOrLeave(outcome, 'error');
+      if (kept.kind === 'not-stored') outcome = this.#errorOutcome(thrown, true);
+      let result = await this.#attempt.complete(kept.kind === 'not-stored' ? outcome : kept, 'error');
       if (result.kind === 'too-large') {
         outcome = this.#errorOutcome(thrown, true);
         result = await this.#attempt.complete(outcome, 'error');

@@ -19,6 +19,9 @@ export type State = 'running' | 'completed' | 'released' | 'blocked';
 /** A value after the codec: plain JSON. */
 export type Encoded = unknown;
 
+/** `not-taken`: the store took the record, and not the parts of its outcome. */
+export type NotKept = 'too-large' | 'not-serializable' | 'not-taken';
+
 export type Outcome =
   /** `resolved`: a person's word, not what the work returned. */
   | { readonly kind: 'value'; readonly value: Encoded; readonly resolved?: true }
@@ -41,7 +44,7 @@ export type Outcome =
       readonly resolved?: true;
     }
   /** The work succeeded, its value could not be kept. */
-  | { readonly kind: 'not-stored'; readonly reason: 'too-large' | 'not-serializable' };
+  | { readonly kind: 'not-stored'; readonly reason: NotKept };
 
 export type InParts = Extract<Outcome, { kind: 'parts' }>;
 /** An outcome that is all there. */

@@ -15,6 +15,7 @@ import { keepLocally, recallLocally } from './local-replay.ts';
 import { invalidOptions, isFunction } from './options.ts';
 import { Owned, type Work } from './owned.ts';
 import type { System } from './ports.ts';
+import type { Whole } from './record.ts';
 import { type RunResult, replayOf } from './replay.ts';
 import { inRun, type Run } from './run.ts';
 import { realSystem } from './system.ts';
@@ -85,7 +86,21 @@ const BLOCKED_BECAUSE = {
   'step-not-stored': 'a step of it is done and its value could not be kept, so that no attempt gets past it',
 } as const;
 
-type Kept = Pick<Extract<ClaimResult, { kind: 'replay' }>, 'outcome' | 'attempt' | 'leftMs'>;
+type Kept = Pick<Extract<Claimed, { kind: 'replay' }>, 'outcome' | 'attempt' | 'leftMs'>;
+type Claimed = Exclude<ClaimResult, { kind: 'replay' }> | (Extract<ClaimResult, { kind: 'replay' }> & { readonly outcome: Whole });
+
+/** With what lies beside the record. Where that is gone, the record may be too: it is looked at once more. */
+async function claimWhole(facts: CallFacts): Promise<Claimed> {
+  for (let looks = 1; ; looks++) {
+    const claim = await new Claimer(facts).claim();
+    if (claim.kind !== 'replay') return claim;
+    try {
+      return { ...claim, outcome: await takeBeside(facts, claim.outcome) };
+    } catch (error) {
+      if (looks > 1 || !isRerunSafeError(error, 'STORE_MISCONFIGURED')) throw error;
+    }
+  }
+}
 
 /** The engine behind every entry point: options are already checked, `system` is where time comes from. */
 export async function runGuarded<T>(guard: FormedGuard<T>, call: Call, work: Work<T>, system: System = realSystem): Promise<RunResult<T>> {
@@ -99,9 +114,8 @@ export async function runGuarded<T>(guard: FormedGuard<T>, call: Call, work: Wor
   const replay = async ({ outcome, attempt, leftMs }: Kept, event: 'replayed' | 'waited', local: boolean) => {
     let result: RunResult<T>;
     try {
-      const whole = await takeBeside(facts, outcome);
-      if (!local) keepLocally(facts, whole, attempt, leftMs);
-      result = replayOf(guard, facts.id, whole, attempt);
+      if (!local) keepLocally(facts, outcome, attempt, leftMs);
+      result = replayOf(guard, facts.id, outcome, attempt);
       tell(event, { attempt });
     } catch (error) {
       throw refused(error);
@@ -112,9 +126,9 @@ export async function runGuarded<T>(guard: FormedGuard<T>, call: Call, work: Wor
   if (switchedOff()) return unguarded(facts, work);
   const local = recallLocally(facts);
   if (local !== undefined) return replay({ ...local, leftMs: 0 }, 'replayed', true);
-  let claim: ClaimResult;
+  let claim: Claimed;
   try {
-    claim = await new Claimer(facts).claim();
+    claim = await claimWhole(facts);
   } catch (error) {
     if (guard.onStoreDown !== 'run' || !isRerunSafeError(error, 'STORE_UNAVAILABLE')) throw refused(error);
     tell('unguarded', { error });

@@ -8,9 +8,8 @@ import { decode, encode } from './codec.ts';
 import { isNotDoneError, RerunSafeError } from './errors.ts';
 import { fingerprintsDiffer } from './fingerprint.ts';
 import type { UnknownAnswer } from './guard.ts';
-import type { NotKept } from './not-kept.ts';
 import { invalidOptions } from './options.ts';
-import type { BegunStep, FinishedStep } from './record.ts';
+import type { BegunStep, FinishedStep, NotKept } from './record.ts';
 import type { Step } from './run.ts';
 import { opened, type Seal, sealed } from './seal.ts';
 

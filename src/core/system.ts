@@ -57,6 +57,15 @@ export function pause(system: System, ms: number, signal?: AbortSignal): Promise
   });
 }
 
+/** When `promise` has settled, `ms` have passed or the signal aborts. Keeps the process alive until then, and leaves no timer behind. */
+export async function settledWithin(system: System, promise: Promise<unknown>, ms: number, signal?: AbortSignal): Promise<void> {
+  const over = new AbortController();
+  const time = pause(system, ms, signal === undefined ? over.signal : AbortSignal.any([over.signal, signal]));
+  const ended = promise.catch(() => {});
+  await Promise.race([ended, time.catch(() => {})]);
+  over.abort();
+}
+
 /** Rejects with the signal's reason when that aborts first; what comes later is dropped. Leaves no listener behind. */
 export function unlessAborted<R>(promise: Promise<R>, signal: AbortSignal): Promise<R> {
   return new Promise((resolve, reject) => {

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { recordId } from '../../../src/core/key.ts';
 import { inParts } from '../../../src/core/parts.ts';
 import type { Outcome } from '../../../src/core/record.ts';
-import { aesSeal, type CommitRequest, PermanentError, type RecordStore, type Run, resolveRun } from '../../../src/index.ts';
+import { aesSeal, type CommitRequest, forgetRun, PermanentError, type RecordStore, type Run, resolveRun } from '../../../src/index.ts';
 import { incompressible } from '../../support/incompressible.ts';
 import { bench, eventsOf, inTime, LOST_ANSWERS } from './engine.ts';
 
@@ -101,23 +101,78 @@ describe('parts and failures', () => {
     },
   );
 
-  it('no part gets through until the lease ends: the caller is served, nobody guesses, and the record lapses', async () => {
+  it('I3 no part gets through within the lease: the caller is served, later ones are told, and the work is not run again', async () => {
     const b = large();
     b.plan.putPart = () => 'unavailable';
     const value = incompressible(6_000);
-    const events = await eventsOf(async () => {
-      expect(
-        await inTime(
-          b.clock,
-          b.run(() => value),
-        ),
-      ).toMatchObject({ value, saved: false });
-    });
+    const first = await inTime(
+      b.clock,
+      b.run(() => value),
+    );
+    expect(first).toMatchObject({ value, saved: true });
+    expect(await kept(b)).toEqual({ kind: 'not-stored', reason: 'not-taken' });
+    await expect(b.run(() => 'again')).rejects.toMatchObject({ code: 'RESULT_NOT_STORED', facts: { reason: 'not-taken' } });
+  });
+
+  it('I1 neither parts nor record get through until the lease ends: saved false, and the record lapses', async () => {
+    const b = large({ renew: 'none' });
+    b.plan.putPart = () => 'unavailable';
+    b.plan.replace = () => 'unavailable';
+    const value = incompressible(6_000);
+    const first = b.run(() => value);
+    const events = await eventsOf(() => inTime(b.clock, first));
+    expect(await first).toMatchObject({ value, saved: false });
     expect(events).toContain('save-failed');
     expect(await b.store.read(ID)).toMatchObject({ record: { state: 'running', attempt: 1 } });
-    b.plan.putPart = () => undefined;
+    b.plan.replace = () => undefined;
     await b.clock.advance(2_000);
     expect(await b.run(() => 'small')).toMatchObject({ value: 'small', attempt: 2 });
+  });
+
+  it('I6 many slow parts do not cost the lease: it is renewed while they are put', async () => {
+    const b = bench({ leaseMs: 1_000 }, { inlineBytes: 1_000, maxRecordBytes: 4_000 });
+    b.plan.before = async (operation) => {
+      if (operation === 'putPart') await new Promise<void>((resolve) => b.clock.timers.after(450, resolve));
+    };
+    const value = incompressible(60_000);
+    const first = b.run(() => value);
+    first.catch(() => {});
+    for (let n = 0; n < 15; n++) {
+      await b.clock.advance(100);
+      expect(await b.run(() => 'two')).toMatchObject({ kind: 'in-flight' });
+    }
+    expect(await inTime(b.clock, first)).toMatchObject({ value, saved: true });
+    expect(await b.run(() => 'again')).toMatchObject({ value, attempt: 1 });
+  });
+
+  it('a record that vanished may have taken its parts along: both are written again', async () => {
+    const b = large();
+    const value = incompressible(6_000);
+    b.plan.before = async (operation, n) => {
+      if (operation !== 'replace' || n > 1) return;
+      const standing = await b.store.read(ID);
+      if (standing !== undefined) await b.store.delete(ID, standing.version);
+    };
+    const first = b.run(() => value);
+    const events = await eventsOf(() => inTime(b.clock, first));
+    expect(await first).toMatchObject({ value, saved: true });
+    expect(events).toContain('record-vanished');
+    const order = b.store.calls.map(({ operation }) => operation).filter((operation) => operation === 'putPart' || operation === 'create');
+    expect(order).toEqual(['create', 'putPart', 'putPart', 'putPart', 'putPart', 'create']);
+    expect(await b.run(() => 'again')).toMatchObject({ value, replayed: true });
+  });
+
+  it('I2 a reader whose parts go while it reads looks at the record once more', async () => {
+    const b = large();
+    await b.run(() => incompressible(6_000));
+    let isForgotten = false;
+    const readPart: RecordStore['readPart'] = async (id, name, options) => {
+      if (isForgotten) return b.store.readPart?.(id, name, options);
+      isForgotten = true;
+      await forgetRun({ store: b.store, operation: 'test/op', key: 'k' });
+      return undefined;
+    };
+    expect(await b.run(() => 'new', { store: { ...b.store, readPart } } as never)).toMatchObject({ value: 'new', replayed: false });
   });
 
   it('I4 a stale owner’s parts are never read: its caller gets what the other has completed', async () => {
