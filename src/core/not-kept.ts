@@ -8,7 +8,7 @@ import type { NotKept } from './record.ts';
 
 export const NOT_KEPT_BECAUSE: Readonly<Record<NotKept, string>> = {
   'too-large': 'it is larger than the store takes: return a reference to it',
-  'not-serializable': 'it would not come back as it is: return plain data, no functions, promises or class instances, or give a codec',
+  'not-serializable': 'it would not come back as it is: return plain data, no functions, promises or class instances',
   'not-taken': 'the store did not take it',
 };
 
@@ -31,8 +31,9 @@ export function warnNotKept({ operation, notKept, step, notKeptAt }: NotKeptFact
     step === undefined
       ? 'Later callers get RESULT_NOT_STORED.'
       : 'An attempt that has to begin again gets RESULT_NOT_STORED, and the run is blocked.';
+  const hint = notKept === 'not-serializable' && step === undefined ? ', or give a codec' : '';
   const where = notKeptAt === undefined ? '' : ` ${notKeptAt}.`;
-  process.emitWarning(`${what}: the work was done, but its value is not kept (${NOT_KEPT_BECAUSE[notKept]}).${where} ${later}`, {
+  process.emitWarning(`${what}: the work was done, but its value is not kept (${NOT_KEPT_BECAUSE[notKept]}${hint}).${where} ${later}`, {
     code: 'RERUNSAFE_NOT_STORED',
   });
 }

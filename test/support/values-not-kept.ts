@@ -25,7 +25,7 @@ const growing = (): unknown => Reflect.construct(ArrayBuffer, [4, { maxByteLengt
 export const NOT_KEPT: readonly Kind[] = [
   {
     kind: 'instances of classes, also of those that extend what is kept',
-    note: 'give a `codec`',
+    note: 'a result: give a `codec`',
     values: {
       'an instance of a class': () => new Money(),
       'an instance within': () => ({ total: new Money() }),
