@@ -31,10 +31,19 @@ interface Entry {
 /** By store object; what is spread from one is another. */
 const kept = new WeakMap<RecordStore, Map<RecordId, Entry>>();
 
-/** `forMs`: what is left of its retention. */
+/** How often something was forgotten, by store; and what that was when a call began. */
+const forgotten = new WeakMap<RecordStore, number>();
+const begunAfter = new WeakMap<CallFacts, number>();
+const timesForgotten = (store: RecordStore): number => forgotten.get(store) ?? 0;
+
+/**
+ * `forMs`: what is left of its retention. Nothing where something was forgotten since the call began (`recallLocally`): it may have seen what stood
+ * before. Of any run of the store, not of this one only: to know which would take memory without end, and it costs one request later.
+ */
 export function keepLocally(facts: CallFacts, outcome: Whole, attempt: number, forMs: number): void {
   const { guard, id, fingerprint, system } = facts;
   if (guard.localReplay === undefined) return;
+  if (begunAfter.get(facts) !== timesForgotten(guard.store)) return;
   const { maxEntries, maxAgeMs = DEFAULT_MAX_AGE_MS } = guard.localReplay;
   const entries = kept.get(guard.store) ?? new Map<RecordId, Entry>();
   kept.set(guard.store, entries);
@@ -46,9 +55,11 @@ export function keepLocally(facts: CallFacts, outcome: Whole, attempt: number, f
   }
 }
 
-/** Nothing for a call that another fingerprint was given to (or none): that is for the store to judge. */
-export function recallLocally({ guard, id, fingerprint, system }: CallFacts): Pick<Entry, 'outcome' | 'attempt'> | undefined {
+/** Asked before the store is. Nothing for a call that another fingerprint was given to (or none): that is for the store to judge. */
+export function recallLocally(facts: CallFacts): Pick<Entry, 'outcome' | 'attempt'> | undefined {
+  const { guard, id, fingerprint, system } = facts;
   if (guard.localReplay === undefined) return undefined;
+  begunAfter.set(facts, timesForgotten(guard.store));
   const entries = kept.get(guard.store);
   const entry = entries?.get(id);
   if (entries === undefined || entry === undefined) return undefined;
@@ -63,5 +74,6 @@ export function recallLocally({ guard, id, fingerprint, system }: CallFacts): Pi
 }
 
 export function forgetLocally(store: RecordStore, id: RecordId): void {
+  forgotten.set(store, timesForgotten(store) + 1);
   kept.get(store)?.delete(id);
 }

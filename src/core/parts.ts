@@ -94,3 +94,6 @@ async function inTurn<A, B>(items: readonly A[], ask: (item: A) => Promise<B>): 
   }
   return answers;
 }
+
+/** Of the form that {@link partNames} gives: a store's table may hold other things. */
+export const isPartName = (name: string): boolean => /^[\w-]{20,}\.[\w-]{43}\.\d{1,4}$/.test(name);

@@ -6,14 +6,14 @@
 
 import { putBeside } from './beside.ts';
 import { decide, type PersonDecision, type PersonIntent } from './decide.ts';
-import { RerunSafeError, storeUnavailable } from './errors.ts';
+import { isRerunSafeError, RerunSafeError, storeUnavailable } from './errors.ts';
 import { GUARD_RULES } from './guard.ts';
 import { type Key, keyParts, recordId, scopeParts } from './key.ts';
 import { outcomeOf } from './live-run.ts';
 import { forgetLocally } from './local-replay.ts';
 import { anything, checkOptions, has, invalidOptions, isBoolean, isName, type Rules } from './options.ts';
 import { packed } from './pack.ts';
-import type { RecordStore } from './ports.ts';
+import type { RecordStore, Stored } from './ports.ts';
 import type { Outcome, RecordId, RecordToWrite, Whole } from './record.ts';
 import { closed, type Seal } from './seal.ts';
 import { realSystem } from './system.ts';
@@ -43,8 +43,11 @@ export interface RunOf extends PersonOptions {
 
 export type PersonsAnswer = 'not-done' | { readonly done: unknown };
 
-/** `running`: nothing was changed; wait, or use `force`. `not-needed`: it has an outcome, or may run again anyway. */
-export type PersonResult = { readonly kind: 'written' } | Exclude<PersonDecision, { kind: 'write' }>;
+/**
+ * `running`: it is left alone; wait, or use `force`. `not-needed`: it has an outcome, or may run again anyway. `changed`: somebody else has written it
+ * while this was said, and that stands; look again, and say what is to become of it now. Never with `force`.
+ */
+export type PersonResult = { readonly kind: 'written' } | { readonly kind: 'changed' } | Exclude<PersonDecision, { kind: 'write' }>;
 
 export const WORD_RULES: Rules = { seal: has('close', 'open'), codec: has('encode'), by: isName(200), why: isName(1_000) };
 /** What people have in one object with the rest, for `runOnce`: of no use here, and no mistake. */
@@ -67,15 +70,26 @@ export async function resolveRun(run: RunOf, as: PersonsAnswer): Promise<PersonR
   return resolveById(run.store, idOf('resolveRun', run), run, as);
 }
 
-/** Of a run that was found by looking through the store. `options` are checked already. */
-export async function resolveById(store: RecordStore, id: RecordId, options: PersonOptions, as: PersonsAnswer): Promise<PersonResult> {
+/**
+ * By its id. `options` are checked already. `seen`: what the answer is about, where somebody has looked at it before; without `force` nothing else is
+ * written over. `'block'` keeps it for a person.
+ */
+export async function resolveById(
+  store: RecordStore,
+  id: RecordId,
+  options: PersonOptions,
+  as: PersonsAnswer | 'block',
+  seen?: Stored,
+): Promise<PersonResult> {
+  const word = { store, id, options, ...(seen === undefined ? {} : { seen }) };
+  if (as === 'block') return write({ ...word, kind: 'block' }, (record) => ({ ...record, state: 'blocked', blockedWhy: 'unknown' }));
   if (as === 'not-done') {
     const { force = false } = options;
-    return write({ store, id, kind: 'resolve', options }, (record) => ({ ...open(record, force), state: 'released', attempt: 0 }));
+    return write({ ...word, kind: 'resolve' }, (record) => ({ ...open(record, force), state: 'released', attempt: 0 }));
   }
   const outcome = packed(outcomeBy(as, options.codec as Pick<ValueCodec<unknown>, 'encode'> | undefined));
   const kept = options.seal === undefined ? outcome : closed(outcome, options.seal, id);
-  return write({ store, id, kind: 'resolve', options }, (record) => ({ ...done(record), state: 'completed' }), kept);
+  return write({ ...word, kind: 'resolve' }, (record) => ({ ...done(record), state: 'completed' }), kept);
 }
 
 /**
@@ -125,32 +139,73 @@ const holdsSealed = ({ outcome, steps = {} }: RecordToWrite): boolean =>
 interface Word {
   readonly store: RecordStore;
   readonly id: RecordId;
-  readonly kind: PersonIntent['kind'];
+  readonly kind: PersonIntent['kind'] | 'block';
   readonly options: PersonOptions;
+  readonly seen?: Stored;
 }
 
-async function write({ store, id, kind, options }: Word, change: (record: RecordToWrite) => RecordToWrite, outcome?: Whole): Promise<PersonResult> {
-  const { force = false, seal, by, why } = options;
-  let standing = await store.read(id);
+async function write(word: Word, change: (record: RecordToWrite) => RecordToWrite, outcome?: Whole): Promise<PersonResult> {
+  const { store, id } = word;
+  // Before: a word that never gets its answer may have landed. After, however it ends: so may one in doubt, and what says that there is nothing to do
+  // shows that this process may remember what no longer stands.
+  forgetLocally(store, id);
+  try {
+    return await writeOverSeen(word, change, outcome);
+  } finally {
+    forgetLocally(store, id);
+  }
+}
+
+async function writeOverSeen(word: Word, change: (record: RecordToWrite) => RecordToWrite, outcome: Whole | undefined): Promise<PersonResult> {
+  const { store, id, kind, options } = word;
+  const { force = false, seal } = options;
+  const seen = word.seen ?? (await store.read(id));
+  let standing = seen;
   for (let round = 0; round < MOST_ROUNDS; round++) {
-    const decision = decide(standing, { kind, force }, { nowMs: store.clock.nowMs(), uncertaintyMs: store.clock.uncertaintyMs });
+    const intent = { kind: kind === 'forget' ? kind : 'resolve', force } as const;
+    const decision = decide(standing, intent, { nowMs: store.clock.nowMs(), uncertaintyMs: store.clock.uncertaintyMs });
     if (decision.kind !== 'write') return decision;
     const { over, token } = decision;
+    // What they say is about what they saw: of an attempt that came since, or of its outcome, they know nothing.
+    if (!force && !isSame(over, seen)) return { kind: 'changed' };
     if (kind === 'resolve' && seal === undefined && holdsSealed(over.record)) {
       throw invalidOptions('resolveRun', ['what this run keeps is sealed: pass its seal, or the outcome would lie there in the open']);
     }
-    const word = { did: kind, atMs: store.clock.nowMs(), ...(by === undefined ? {} : { by }), ...(why === undefined ? {} : { why }) };
-    const changed: RecordToWrite = { ...change(over.record), owner: realSystem.nonce(), revision: realSystem.nonce(), token, word };
+    const changed: RecordToWrite = { ...change(over.record), owner: realSystem.nonce(), revision: realSystem.nonce(), token, ...saidBy(word) };
     const record = outcome === undefined ? changed : { ...changed, outcome: await beside(store, id, changed, outcome) };
-    const result = await store.replace(id, record, over.version);
-    forgetLocally(store, id);
-    if (result.ok) return { kind: 'written' };
-    if (result.reason === 'too-large') throw invalidOptions(`${kind}Run`, ['the value is too large for the store']);
-    // A retry inside the SDK can meet our own write.
-    if (result.current?.record.revision === record.revision) return { kind: 'written' };
+    const result = await replaced(word, over, record);
+    if (result === 'written') return { kind: 'written' };
     standing = result.current;
   }
   throw storeUnavailable(`the record ${id} changed under each of ${MOST_ROUNDS} tries`, undefined);
+}
+
+const isSame = ({ record }: Stored, seen: Stored | undefined): boolean =>
+  record.owner === seen?.record.owner && record.revision === seen.record.revision;
+
+/** To block is not to say what became of it. */
+const saidBy = ({ store, kind, options: { by, why } }: Word): Pick<RecordToWrite, 'word'> =>
+  kind === 'block'
+    ? {}
+    : { word: { did: kind, atMs: store.clock.nowMs(), ...(by === undefined ? {} : { by }), ...(why === undefined ? {} : { why }) } };
+
+/** On condition of the version; otherwise what stands. An own write is known by its revision, when its answer was lost or it was sent twice. */
+async function replaced(
+  { store, id, kind }: Word,
+  over: Stored,
+  record: RecordToWrite,
+): Promise<'written' | { readonly current: Stored | undefined }> {
+  const isOwn = (stored: Stored | undefined): boolean => stored?.record.revision === record.revision;
+  try {
+    const result = await store.replace(id, record, over.version);
+    if (result.ok) return 'written';
+    if (result.reason === 'too-large') throw invalidOptions(`${kind}Run`, ['the value is too large for the store']);
+    return isOwn(result.current) ? 'written' : result;
+  } catch (error) {
+    if (isRerunSafeError(error, 'WRITE_UNKNOWN') && isOwn(await store.read(id).catch(() => undefined))) return 'written';
+    // Whatever else stands there now: it may have been written and then overtaken, or land late.
+    throw error;
+  }
 }
 
 const beside = (store: RecordStore, id: RecordId, { owner, retentionMs: keepMs }: RecordToWrite, outcome: Whole): Promise<Outcome> =>

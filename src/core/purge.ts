@@ -4,7 +4,7 @@
  * @module
  */
 import { isRerunSafeError } from './errors.ts';
-import { namesPart, ownerOfPart, partNames } from './parts.ts';
+import { isPartName, namesPart, ownerOfPart, partNames } from './parts.ts';
 import { type Listed, PURGE_MIN_AGE_MS, type PurgeQuery, type RecordStore, type Stored } from './ports.ts';
 import { FOREVER_MS, isExpired, isLapsed, type RecordId } from './record.ts';
 
@@ -33,11 +33,12 @@ export function unlessTooNew<T>(read: () => T): T[] {
 export type RemovePart = (id: RecordId, name: string) => Promise<unknown>;
 
 /**
- * Whether a part may go: older than an hour, and not named by the record as it stands now, nor written by an owner that may still complete. `standing`
- * is read after the part was seen.
+ * Whether a part may go: one of ours, older than an hour, and not named by the record as it stands now, nor written by an owner that may still complete.
+ * `standing` is read after the part was seen.
  */
 export function isOrphan(name: string, ageMs: number, standing: Stored | undefined): boolean {
-  if (ageMs < PURGE_MIN_AGE_MS) return false;
+  // A NaN is no age.
+  if (!isPartName(name) || !(ageMs >= PURGE_MIN_AGE_MS)) return false;
   if (standing === undefined) return true;
   const { state, owner, outcome } = standing.record;
   return !namesPart(outcome, name) && !(state === 'running' && owner === ownerOfPart(name));

@@ -3,14 +3,12 @@
  *
  * @module
  */
-import { isRerunSafeError } from './errors.ts';
 import type { UnknownAnswer } from './guard.ts';
 import { checkOptions, has, invalidOptions, isBoolean, isFunction, isInteger, isName, isSignal } from './options.ts';
 import { PASSED_ALONG, type PersonOptions, resolveById, WORD_RULES } from './person.ts';
 import type { Listed, RecordStore } from './ports.ts';
 import { type BlockedWhy, isLapsed, type RecordId, type StoredStep } from './record.ts';
 import { LEASE_OPERATION } from './store-leases.ts';
-import { realSystem } from './system.ts';
 
 export interface SweepOptions extends Pick<PersonOptions, 'seal' | 'codec' | 'by' | 'why'> {
   readonly store: RecordStore;
@@ -83,7 +81,8 @@ const LAST_MS = 1_000;
 
 /**
  * Shows each run that lapsed or is blocked to `look`, one after the other, and carries out what it answers. For a timer function or a schedule, so that a
- * run which nobody tries again still ends. Never touches one that is alive, or that has been claimed in the meantime.
+ * run which nobody tries again still ends. An answer is about what was shown, and is written over that only: never over one that is alive, nor over what
+ * has become of it in the meantime, even where that has no outcome either (it is shown again by the next sweep).
  *
  * @throws RerunSafeError `INVALID_OPTIONS`; `STORE_UNAVAILABLE`, … when the records cannot be listed.
  * @example
@@ -138,27 +137,11 @@ function foundIn({ id, record, ageMs }: Listed, uncertaintyMs: number): Found | 
   };
 }
 
-/** False where there was nothing to write, or somebody else was quicker. */
+/** False where there was nothing to write, or where what was looked at no longer stands. */
 async function settle(options: SweepOptions, listed: Listed, answer: SweepAnswer): Promise<boolean> {
-  if (answer === undefined) return false;
-  if (answer === 'block') return block(options.store, listed);
-  if (answer !== 'not-done' && !(typeof answer === 'object' && answer !== null && 'done' in answer)) {
+  if (answer === undefined || (answer === 'block' && listed.record.state === 'blocked')) return false;
+  if (answer !== 'block' && answer !== 'not-done' && !(typeof answer === 'object' && answer !== null && 'done' in answer)) {
     throw invalidOptions('sweep', ["the callback must answer { done: value }, 'not-done', 'block' or undefined"]);
   }
-  return (await resolveById(options.store, listed.id, options, answer)).kind === 'written';
-}
-
-/** On condition of what was looked at: a run that has been claimed since is not touched. */
-async function block(store: RecordStore, { id, record, version }: Listed): Promise<boolean> {
-  if (record.state === 'blocked') return false;
-  const standing = await store.read(id);
-  if (standing === undefined || standing.version !== version) return false;
-  const nonces = { owner: realSystem.nonce(), revision: realSystem.nonce() };
-  const token = Math.max(standing.record.token + 1, store.clock.nowMs());
-  try {
-    return (await store.replace(id, { ...standing.record, state: 'blocked', blockedWhy: 'unknown', token, ...nonces }, version)).ok;
-  } catch (error) {
-    if (!isRerunSafeError(error, 'WRITE_UNKNOWN')) throw error;
-    return (await store.read(id))?.record.revision === nonces.revision;
-  }
+  return (await resolveById(options.store, listed.id, options, answer, listed)).kind === 'written';
 }

@@ -43,9 +43,9 @@ type Filter = Pick<ScanCommandInput, 'FilterExpression' | 'ExpressionAttributeNa
 
 function filterFor({ operation, state, olderThanMs }: ListQuery, nowMs: number, withParts = false): Filter {
   // Without a revision it is not one of ours: the table may hold other things.
-  const conditions = [withParts ? '(attribute_exists(#revision) OR attribute_exists(#part))' : 'attribute_exists(#revision)'];
+  const conditions = [withParts ? '(attribute_exists(#revision) OR attribute_type(#part, :bytes))' : 'attribute_exists(#revision)'];
   const names: Record<string, string> = { '#revision': 'revision', ...(withParts && { '#part': PART }) };
-  const values: Record<string, AttributeValue> = {};
+  const values: Record<string, AttributeValue> = withParts ? { ':bytes': { S: 'B' } } : {};
   const and = (column: string, comparison: string, value: AttributeValue): void => {
     conditions.push(`#${column} ${comparison} :${column}`);
     names[`#${column}`] = column;
@@ -93,8 +93,10 @@ function withoutBytes({ partitionKey }: Table, filter: Filter): Filter {
 }
 
 async function removeIfOrphan({ connection, partitionKey }: Table, { read, part }: Removes, item: Item): Promise<void> {
-  const { id, name } = partOf(item[partitionKey]?.S ?? '');
+  const found = partOf(item[partitionKey]?.S ?? '');
+  if (found === undefined) return;
+  const { id, name } = found;
   const ageMs = connection.clock.nowMs() - Number(item.writtenAtMs?.N);
-  if (ageMs < PURGE_MIN_AGE_MS) return;
+  if (!(ageMs >= PURGE_MIN_AGE_MS)) return;
   for (const standing of await readUnlessTooNew(() => read(id))) if (isOrphan(name, ageMs, standing)) await part(id, name);
 }

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { isPartName } from '../../core/parts.ts';
 import type { RecordStore } from '../../core/ports.ts';
 import type { RecordId } from '../../core/record.ts';
 import type { Connection } from './client.ts';
@@ -21,9 +22,12 @@ export interface PartItems extends Required<Pick<RecordStore, 'putPart' | 'readP
 /** An id has no dot. */
 const itemKey = (id: RecordId, name: string): string => `${id}.${name}`;
 
-export function partOf(key: string): { readonly id: RecordId; readonly name: string } {
+/** undefined: not an item of ours. Others have keys with a dot too, and an attribute that is called {@link PART}. */
+export function partOf(key: string): { readonly id: RecordId; readonly name: string } | undefined {
   const dot = key.indexOf('.');
-  return { id: key.slice(0, dot), name: key.slice(dot + 1) };
+  const id = key.slice(0, dot);
+  const name = key.slice(dot + 1);
+  return /^[\w-]+$/.test(id) && isPartName(name) ? { id, name } : undefined;
 }
 
 export function partItems(connection: Connection, tableName: string, { partitionKey, ttlAttribute }: Layout): PartItems {

@@ -1,5 +1,6 @@
+import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { type AttributeValue, type DynamoDBClient, PutItemCommand } from '@aws-sdk/client-dynamodb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { recordId } from '../../../src/core/key.ts';
 import { partNames } from '../../../src/core/parts.ts';
@@ -130,5 +131,34 @@ describe.each(local)('large outcomes on $name', ({ start }) => {
     expect(await rawItem(client, TableName, 'one')).toBeDefined();
     expect((await store.read(recordId(operation, [], ['one'])))?.record.outcome).toMatchObject({ kind: 'parts', count: 1 });
     expect((await commit('one', store)) === value).toBe(true);
+  });
+
+  describe('purge in a table that holds other things', () => {
+    const HOURS_AGO = String(Date.now() - 5 * 3_600_000);
+    const bytes: AttributeValue = { B: new Uint8Array([1, 2, 3]) };
+    const hash = 'h'.repeat(43);
+    const FOREIGN: Readonly<Record<string, Record<string, AttributeValue>>> = {
+      'a part by its name only': { id: { S: 'screw.1' }, part: { S: 'M4' }, writtenAtMs: { N: HOURS_AGO } },
+      'a part of bytes': { id: { S: 'screw.2' }, part: bytes, writtenAtMs: { N: HOURS_AGO } },
+      'a key without a dot': { id: { S: 'screw3' }, part: bytes, writtenAtMs: { N: HOURS_AGO } },
+      'a key of several dots': { id: { S: `file.2024.${hash}.0` }, part: bytes, writtenAtMs: { N: HOURS_AGO } },
+      'a key that begins with a dot': { id: { S: `.${randomUUID()}.${hash}.0` }, part: bytes, writtenAtMs: { N: HOURS_AGO } },
+      'a key like a path': { id: { S: `tenants/7.${randomUUID()}.${hash}.0` }, part: bytes, writtenAtMs: { N: HOURS_AGO } },
+      'our key, and a part of text': { id: { S: `r1_${hash}.${randomUUID()}.${hash}.0` }, part: { S: 'text' }, writtenAtMs: { N: HOURS_AGO } },
+      'our key, and no number for its time': { id: { S: `r1_${hash}.${randomUUID()}.${hash}.1` }, part: bytes, writtenAtMs: { S: '2020' } },
+      'our key, and no time': { id: { S: `r1_${hash}.${randomUUID()}.${hash}.2` }, part: bytes },
+    };
+
+    it('leaves alone what is not ours, and still removes a part that no record names', async () => {
+      const { store, tableName } = await freshStore(emulator);
+      const client = emulator.client();
+      const orphan = { id: { S: `r1_${hash}.${randomUUID()}.${hash}.0` }, part: bytes, writtenAtMs: { N: HOURS_AGO } };
+      for (const Item of [...Object.values(FOREIGN), orphan]) await client.send(new PutItemCommand({ TableName: tableName, Item }));
+      await store.purge({});
+      const left: string[] = [];
+      for (const [what, { id }] of Object.entries(FOREIGN)) if (await rawItem(client, tableName, id?.S ?? '')) left.push(what);
+      expect(left).toEqual(Object.keys(FOREIGN));
+      expect(await rawItem(client, tableName, orphan.id.S)).toBeUndefined();
+    });
   });
 });
