@@ -9,7 +9,7 @@ import type { FormedGuard } from './guard.ts';
 import { NOT_KEPT_BECAUSE } from './not-kept.ts';
 import type { BlockedWhy, Encoded, RecordId, Whole } from './record.ts';
 import { opened } from './seal.ts';
-import type { ValueCodec } from './value-forms.ts';
+import { atOnce, type ValueCodec } from './value-forms.ts';
 
 export type RunResult<T> =
   /** `saved: false`: the work succeeded, but no save got through; see `save-failed`. */
@@ -53,7 +53,7 @@ function decodedBy<T>(operation: string, codec: ValueCodec<T> | undefined, kept:
   const value = decode(kept);
   if (codec === undefined) return value as T;
   try {
-    return codec.decode(value);
+    return atOnce(codec.decode(value), 'codec.decode');
   } catch (cause) {
     throw new RerunSafeError('RESULT_NOT_STORED', `${operation}: the work was done, but the codec cannot decode its value. It is not run again.`, {
       cause,
@@ -66,7 +66,7 @@ function decodedBy<T>(operation: string, codec: ValueCodec<T> | undefined, kept:
 export function withCodec<T>(codec: ValueCodec<T> | undefined, kept: Encoded, value: T): T {
   if (codec === undefined) return value;
   try {
-    return codec.decode(decode(kept));
+    return atOnce(codec.decode(decode(kept)), 'codec.decode');
   } catch {
     return value;
   }

@@ -10,8 +10,9 @@ import { storeMisconfigured } from './errors.ts';
 import { checkOptions, invalidOptions, isName, isObject } from './options.ts';
 import { packed, unpacked } from './pack.ts';
 import type { Whole } from './record.ts';
+import { atOnce } from './value-forms.ts';
 
-/** Text in, text out. `boundTo` names the place it is kept in (record, step), and must be authenticated: a row copied elsewhere does not open. */
+/** Text in, text out, at once. `boundTo` names the place it is kept in (record, step), and must be authenticated: a row copied elsewhere does not open. */
 export interface Seal {
   close(text: string, boundTo: string): string;
   /** Throws for what was changed, moved, or closed with a key it does not have. */
@@ -76,8 +77,7 @@ export function aesSeal(options: AesSealOptions): Seal {
 
 /** @throws whatever the seal throws; TypeError where it gives anything but text (a promise). */
 export function closed(outcome: Whole, seal: Seal, boundTo: string): Extract<Whole, { kind: 'sealed' }> {
-  const text: unknown = seal.close(JSON.stringify(outcome), boundTo);
-  if (text instanceof Promise) text.catch(() => {});
+  const text: unknown = atOnce(seal.close(JSON.stringify(outcome), boundTo), 'seal.close');
   if (typeof text !== 'string') throw new TypeError('seal.close must return a text, at once');
   return { kind: 'sealed', sealed: text, ...('resolved' in outcome ? { resolved: true } : {}) };
 }
@@ -113,7 +113,7 @@ function unsealed(outcome: Whole, seal: Seal | undefined, boundTo: string): Whol
   if (outcome.kind !== 'sealed') return outcome;
   try {
     if (seal === undefined) throw new Error('no seal was given');
-    return JSON.parse(seal.open(outcome.sealed, boundTo)) as Whole;
+    return JSON.parse(atOnce(seal.open(outcome.sealed, boundTo), 'seal.open')) as Whole;
   } catch (cause) {
     throw storeMisconfigured('what is stored is sealed and does not open: another key, another place, or somebody changed it.', cause);
   }

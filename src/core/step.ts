@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Attempt } from './attempt.ts';
+import type { Attempt, MoveResult } from './attempt.ts';
 import { decode, encode } from './codec.ts';
 import { isNotDoneError, RerunSafeError } from './errors.ts';
 import { fingerprintsDiffer } from './fingerprint.ts';
@@ -29,6 +29,9 @@ export interface StepFacts<S> {
   readonly step: Step;
 }
 
+/** Attempts in whose record there is no room for another note: the work of a step that begins now could leave no trace, and would be done again. */
+const FULL = new WeakSet<Attempt>();
+
 /** @throws {@link Thrown} for what `work` or `onInterrupted` throws; RerunSafeError for what the step itself has to say. */
 export async function runStep<S>(owner: Attempt, facts: StepFacts<S>, work: (step: Step) => S | Promise<S>): Promise<S> {
   const { name, fingerprint, atMostOnce, step } = facts;
@@ -40,6 +43,7 @@ export async function runStep<S>(owner: Attempt, facts: StepFacts<S>, work: (ste
     });
   }
   if (kept !== undefined && 'outcome' in kept) return fromKept<S>(facts, kept);
+  if (FULL.has(owner)) throw tooLarge(name);
   // The work of a step never starts on a lease that is over: somebody else may be doing it.
   owner.lifetime.assertHeld();
   if (kept !== undefined) {
@@ -71,7 +75,10 @@ export class Thrown {
 async function begin<S>(owner: Attempt, { name, fingerprint }: StepFacts<S>): Promise<void> {
   const mark: BegunStep = { begun: owner.attempt, ...(fingerprint === undefined ? {} : { fingerprint }) };
   const result = await owner.keepStep(name, mark);
-  if (result.kind === 'too-large') throw tooLarge(name);
+  if (result.kind === 'too-large') {
+    FULL.add(owner);
+    throw tooLarge(name);
+  }
   mustBeWritten(owner, name, result, 'was not begun: nobody knows whether its mark was kept');
   owner.lifetime.assertHeld();
 }
@@ -110,18 +117,20 @@ async function keep<S>(owner: Attempt, { name, fingerprint, seal, place, onNotKe
     outcome = { kind: 'not-stored', reason: 'too-large' };
     result = await owner.keepStep(name, { outcome, ...withFingerprint });
   }
+  if (result.kind === 'too-large') {
+    FULL.add(owner);
+    onNotKept('too-large', value);
+    throw notStored(name, 'too-large');
+  }
   mustBeWritten(owner, name, result, 'was done, but nobody knows whether its value was kept');
   if (outcome.kind === 'not-stored') onNotKept(outcome.reason, value);
   return value;
 }
 
-function mustBeWritten(owner: Attempt, name: string, result: Awaited<ReturnType<Attempt['keepStep']>>, otherwise: string): void {
+function mustBeWritten(owner: Attempt, name: string, result: Exclude<MoveResult, { kind: 'too-large' }>, otherwise: string): void {
   if (result.kind === 'written') return;
-  if (result.kind === 'no-answer' || result.kind === 'too-large') {
-    throw new RerunSafeError('WRITE_UNKNOWN', `The step "${name}" ${otherwise}.`, {
-      cause: result.kind === 'no-answer' ? result.error : undefined,
-      facts: { step: name },
-    });
+  if (result.kind === 'no-answer') {
+    throw new RerunSafeError('WRITE_UNKNOWN', `The step "${name}" ${otherwise}.`, { cause: result.error, facts: { step: name } });
   }
   throw owner.over && !owner.lifetime.lost ? outlived(name) : owner.lifetime.lossError();
 }
@@ -136,14 +145,15 @@ function outlived(name: string): RerunSafeError {
 function fromKept<S>({ name, seal, place }: StepFacts<S>, { outcome: stored }: FinishedStep): S {
   const outcome = opened(stored, seal, place);
   if (outcome.kind === 'value') return decode(outcome.value) as S;
-  throw new RerunSafeError(
-    'RESULT_NOT_STORED',
-    `The step "${name}" was done, but its value could not be kept (${outcome.reason}). It is not run again.`,
-    { facts: { step: name, reason: outcome.reason } },
-  );
+  throw notStored(name, outcome.reason);
 }
 
+const notStored = (name: string, reason: NotKept): RerunSafeError =>
+  new RerunSafeError('RESULT_NOT_STORED', `The step "${name}" was done, but its value could not be kept (${reason}). It is not run again.`, {
+    facts: { step: name, reason },
+  });
+
 const tooLarge = (name: string): RerunSafeError =>
-  new RerunSafeError('RESULT_NOT_STORED', `There is no room left in the record to mark that the step "${name}" has begun. It was not begun.`, {
+  new RerunSafeError('RESULT_NOT_STORED', `There is no room left in the record to note anything of the step "${name}". It was not begun.`, {
     facts: { step: name, reason: 'too-large' },
   });

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { types } from 'node:util';
 import { RerunSafeError } from './errors.ts';
 import type { FormedGuard } from './guard.ts';
 import { has, isFunction, type Rules } from './options.ts';
@@ -12,6 +13,7 @@ import type { RunResult } from './replay.ts';
 export interface ValueCodec<T> {
   /** What is kept: anything that the built-in codec takes. */
   encode(value: T): unknown;
+  /** Answers at once: a promise is taken for a failure. */
   decode(kept: unknown): T;
 }
 
@@ -41,7 +43,8 @@ export interface ValueForms<T> {
   readonly codec?: ValueCodec<T>;
   /**
    * Checks what comes out of the store, which an earlier version of the program may have put there; what the schema makes of it is what the caller gets,
-   * the first caller too. A stored value that does not fit is `RESULT_NOT_STORED`, and the work is not run again.
+   * the first caller too. A stored value that does not fit, or a schema that fails, is `RESULT_NOT_STORED`, and the work is not run again;
+   * the first caller is served all the same, with a warning (`RERUNSAFE_RESULT_SCHEMA`).
    */
   readonly resultSchema?: ValueSchema<T>;
   /** Called with each value that is replayed; what it returns is handed out. What it throws goes to the caller. */
@@ -70,12 +73,38 @@ export async function formed<T>(guard: FormedGuard<T>, result: RunResult<T>, loc
   return value === result.value ? result : { ...result, value };
 }
 
+/**
+ * What a function of the user returns that has to answer at once.
+ *
+ * @throws TypeError for a promise; whatever becomes of that is nobody's business any more, and must not end the process.
+ */
+export function atOnce<V>(answer: V, what: string): V {
+  if (types.isPromise(answer)) answer.catch(() => {});
+  if (typeof (answer as { then?: unknown } | null | undefined)?.then === 'function')
+    throw new TypeError(`${what} must answer at once, not by a promise`);
+  return answer;
+}
+
+type Checked<T> = { readonly value: T } | { readonly issues: readonly string[]; readonly cause?: unknown };
+
+/** A schema that fails has said as little of the value as one that it does not fit. */
+async function ask<T>(schema: ValueSchema<T>, value: T): Promise<Checked<T>> {
+  try {
+    const answer = await schema['~standard'].validate(value);
+    if (answer.issues !== undefined) return { issues: answer.issues.map(shown) };
+    if (!('value' in answer)) throw new TypeError('it must answer { value } or { issues }');
+    return answer;
+  } catch (cause) {
+    return { issues: [`the schema failed: ${String(cause)}`], cause };
+  }
+}
+
 async function checked<T>(schema: ValueSchema<T>, value: T, operation: string, replayed: boolean): Promise<T> {
-  const answer = await schema['~standard'].validate(value);
-  if (answer.issues === undefined) return answer.value;
-  const issues = answer.issues.map(shown);
+  const answer = await ask(schema, value);
+  if ('value' in answer) return answer.value;
+  const { issues } = answer;
   const message = `${operation}: the work was done, but its value does not fit resultSchema (${issues.join('; ')}). It is not run again.`;
-  if (replayed) throw new RerunSafeError('RESULT_NOT_STORED', message, { facts: { operation, reason: 'schema', issues } });
+  if (replayed) throw new RerunSafeError('RESULT_NOT_STORED', message, { cause: answer.cause, facts: { operation, reason: 'schema', issues } });
   // The first caller is served: nothing is wrong with the work, and later callers will be told.
   process.emitWarning(message, { code: 'RERUNSAFE_RESULT_SCHEMA' });
   return value;

@@ -9,6 +9,14 @@ describe('values and names that were once lost', () => {
     expect(JSON.stringify(encoding).length).toBeLessThan(200);
   });
 
+  it('a hole and a name in one array did not come back: counted, they looked like no hole and no name', async () => {
+    const store = memoryStore();
+    const odd = Object.assign(new Array(2), { 0: 1, total: 1 });
+    const run = () => runOnce({ store, operation: 'test/odd', key: 1 }, () => odd);
+    expect(await run()).toBe(odd);
+    await expect(run()).rejects.toMatchObject({ code: 'RESULT_NOT_STORED' });
+  });
+
   it('a getter is not asked twice for what is kept', () => {
     let asked = 0;
     const moody = {

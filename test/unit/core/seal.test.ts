@@ -119,6 +119,17 @@ describe('sealed records', () => {
     await expect(b.run(() => 'again')).rejects.toMatchObject({ code: 'RESULT_NOT_STORED' });
   });
 
+  it.each([async () => 'later', () => Promise.reject(new Error('KMS is away'))])(
+    'I12 a seal that opens later than at once is refused with a code, and nothing is left unhandled',
+    async (open) => {
+      const b = bench({ seal: { ...seal, open: open as never } });
+      let runs = 0;
+      await b.run(() => ++runs);
+      await expect(b.run(() => ++runs)).rejects.toMatchObject({ code: 'STORE_MISCONFIGURED', cause: expect.any(TypeError) });
+      expect(runs).toBe(1);
+    },
+  );
+
   it.each([
     [{ keys: { a: 5 }, current: 'a' }],
     [{ keys: { a: 'short' }, current: 'a' }],

@@ -48,6 +48,21 @@ describe('a codec of the user', () => {
     expect(await runOnce(fresh({ store, codec }), () => new Money(0))).toEqual(new Money(5));
   });
 
+  it.each<[string, () => unknown]>([
+    ['a promise', async () => new Money(1)],
+    ['a promise that is rejected', () => Promise.reject(new Error('later'))],
+    ['what has a then', () => Object.fromEntries([['then', () => {}]])],
+  ])('I12 decodes to %s: the first caller is served, later ones are told, and nothing is left unhandled', async (_, decode) => {
+    let runs = 0;
+    const options = fresh({ codec: { ...codec, decode: decode as never } });
+    expect(await tryRunOnce(options, () => new Money(++runs))).toMatchObject({ kind: 'completed', value: new Money(1) });
+    for (const __ of [1, 2]) {
+      const later = tryRunOnce(options, () => new Money(++runs));
+      await expect(later).rejects.toMatchObject({ code: 'RESULT_NOT_STORED', facts: { reason: 'codec' }, cause: expect.any(TypeError) });
+    }
+    expect(runs).toBe(1);
+  });
+
   it('a remembered error does not pass through it', async () => {
     const options = fresh({ codec });
     const declined = (): Money => {
@@ -89,6 +104,34 @@ describe('resultSchema', () => {
     const replay = runOnce(fresh<z.infer<typeof receipt>>({ store, resultSchema: receipt }), () => ({ id: `ch_${++runs}`, at: new Date() }));
     await expect(replay).rejects.toMatchObject({ code: 'RESULT_NOT_STORED', facts: { reason: 'schema', issues: expect.any(Array) } });
     expect(runs).toBe(0);
+  });
+
+  it.each<[string, () => unknown]>([
+    [
+      'throws',
+      () => {
+        throw new TypeError('schema bug');
+      },
+    ],
+    ['rejects', () => Promise.reject(new TypeError('schema bug'))],
+    ['answers nothing', () => undefined],
+    ['answers nothing, later', async () => undefined],
+    ['answers neither a value nor issues', () => ({})],
+    ['answers issues that are none', () => ({ issues: 'all wrong' })],
+    ['answers an issue that is none', () => ({ issues: [null] })],
+  ])('I3 a schema that %s: the first caller is served, later ones are told with the cause, the work runs once', async (_, validate) => {
+    const warned: unknown[] = [];
+    const onWarning = ({ code }: Error & { code?: string }): void => void warned.push(code);
+    process.on('warning', onWarning);
+    let runs = 0;
+    const options = fresh<number>({ resultSchema: { '~standard': { version: 1, validate: validate as never } } });
+    expect(await tryRunOnce(options, () => ++runs)).toMatchObject({ kind: 'completed', value: 1, saved: true });
+    const later = runOnce(options, () => ++runs);
+    await expect(later).rejects.toMatchObject({ code: 'RESULT_NOT_STORED', facts: { reason: 'schema' }, cause: expect.any(TypeError) });
+    await new Promise(setImmediate);
+    process.off('warning', onWarning);
+    expect(warned.filter((code) => code === 'RERUNSAFE_RESULT_SCHEMA')).toHaveLength(1);
+    expect(runs).toBe(1);
   });
 
   it('a value of the work itself that does not fit is handed out all the same: it is done', async () => {
