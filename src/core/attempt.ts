@@ -6,7 +6,7 @@
  */
 import { OutcomeParts } from './beside.ts';
 import { bounded, withinInvocation } from './bounded.ts';
-import { completed, released, withdrawn, withSteps } from './changes.ts';
+import { completed, leaveRoom, released, withdrawn, withSteps } from './changes.ts';
 import type { CallFacts, Held } from './claim.ts';
 import { decide, type MoveIntent } from './decide.ts';
 import { isRerunSafeError, RerunSafeError } from './errors.ts';
@@ -99,7 +99,8 @@ export class Attempt {
   }
 
   async #keepSteps(changes: StepChanges): Promise<MoveResult> {
-    const { leaseMs, remainingMs } = this.#facts;
+    const { leaseMs, remainingMs, guard } = this.#facts;
+    if (!leaveRoom(this.#record, changes, guard.store.limits)) return { kind: 'too-large' };
     const result = await this.#move({
       kind: 'step',
       change: (standing) => withSteps(standing, changes),

@@ -18,9 +18,9 @@ import type { NotKept, RecordId, Whole } from './record.ts';
 import { withCodec } from './replay.ts';
 import type { CommitRequest, Run, Step, StepOptions } from './run.ts';
 import { sealed, stepPlace } from './seal.ts';
-import { runStep, Thrown } from './step.ts';
+import { isFull, runStep, Thrown } from './step.ts';
 import { settledWithin } from './system.ts';
-import type { ValueCodec } from './value-forms.ts';
+import { atOnce, type ValueCodec } from './value-forms.ts';
 
 /** What `run.commit` brought about; the end of the run asks for it. */
 export type Committed<T> =
@@ -63,6 +63,11 @@ export class LiveRun<T> implements Run<T> {
   /** A step has begun: it may have done something, whether or not its value was kept. */
   get hasBegunSteps(): boolean {
     return this.#stepNames.size > 0;
+  }
+
+  /** A step was done that left no trace, for want of room: it would be done again, whatever the work makes of that. */
+  get isFull(): boolean {
+    return isFull(this.#owner);
   }
 
   /** Thrown by a step that no later attempt can get past either. */
@@ -235,7 +240,7 @@ export function outcomeOf<T>(value: T, codec?: Pick<ValueCodec<T>, 'encode'>): W
 /** A codec that cannot take the value must not turn done work into a failure. */
 function encodeBy<T>(codec: Pick<ValueCodec<T>, 'encode'>, value: T): ReturnType<typeof encode> {
   try {
-    return encode(codec.encode(value));
+    return encode(atOnce(codec.encode(value), 'codec.encode'));
   } catch (error) {
     process.emitWarning(`The codec could not encode what is to be stored; it is done, and not kept. ${error}`, { code: 'RERUNSAFE_CODEC' });
     return { ok: false };

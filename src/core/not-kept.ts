@@ -62,7 +62,8 @@ function whereNotKept(value: unknown): string | undefined {
 
 /** Nothing is called that could do something: values of getters are not looked at. */
 function placesIn(value: unknown): [string, unknown][] {
-  if (typeof value !== 'object' || value === null) return [];
+  // The places of a view may be millions, and are numbers.
+  if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value)) return [];
   try {
     if (value instanceof Map) return [...value].slice(0, MOST_PLACES).map(([key, kept]) => [`.get(${String(key)})`, kept]);
     const own = Object.entries(Object.getOwnPropertyDescriptors(value)).slice(0, MOST_PLACES);

@@ -195,8 +195,8 @@ export class Owned<T> {
     const verdict = inDoubt ? 'unknown' : this.#judge(thrown);
     if (this.#attempt.lifetime.lost || inDoubt) throw thrown;
     // Every later attempt would meet it again.
-    if (this.#run.isStuck(thrown)) {
-      const isDone = isRerunSafeError(thrown, 'RESULT_NOT_STORED');
+    if (this.#run.isStuck(thrown) || (this.#run.isFull && verdict !== 'remember')) {
+      const isDone = !isRerunSafeError(thrown, 'BLOCKED');
       await this.#block(isDone ? 'step-not-stored' : 'unknown');
       if (isDone) throw thrown;
       return { kind: 'blocked', id: this.#id, why: 'unknown', attempt: this.#attempt.attempt };

@@ -32,6 +32,8 @@ export interface StepFacts<S> {
 /** Attempts in whose record there is no room for another note: the work of a step that begins now could leave no trace, and would be done again. */
 const FULL = new WeakSet<Attempt>();
 
+export const isFull = (owner: Attempt): boolean => FULL.has(owner);
+
 /** @throws {@link Thrown} for what `work` or `onInterrupted` throws; RerunSafeError for what the step itself has to say. */
 export async function runStep<S>(owner: Attempt, facts: StepFacts<S>, work: (step: Step) => S | Promise<S>): Promise<S> {
   const { name, fingerprint, atMostOnce, step } = facts;
@@ -43,7 +45,7 @@ export async function runStep<S>(owner: Attempt, facts: StepFacts<S>, work: (ste
     });
   }
   if (kept !== undefined && 'outcome' in kept) return fromKept<S>(facts, kept);
-  if (FULL.has(owner)) throw tooLarge(name);
+  if (isFull(owner)) throw tooLarge(name);
   // The work of a step never starts on a lease that is over: somebody else may be doing it.
   owner.lifetime.assertHeld();
   if (kept !== undefined) {

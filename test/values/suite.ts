@@ -109,7 +109,7 @@ async function refusedAsStep(one: Case, make: () => unknown, reason: string): Pr
   got = undefined;
   const told = await attempt().catch((error: unknown) => error);
   expect(isRerunSafeError(told, 'RESULT_NOT_STORED') && told.facts).toMatchObject({ step: 'load', reason });
-  expect(await attempt()).toMatchObject({ kind: 'blocked', why: 'unknown' });
+  expect(await attempt()).toMatchObject({ kind: 'blocked', why: 'step-not-stored' });
   expect((await one.stands())?.record.state).toBe('blocked');
   expect({ calls: one.calls, got }).toEqual({ calls: 1, got: undefined });
 }

@@ -45,6 +45,20 @@ describe('a record that has no room for another step', () => {
     expect(calls).toEqual(Array.from({ length: begun }, () => 1));
   });
 
+  it('I3 blocks the run, too, where the work throws something of its own instead', async () => {
+    const b = bench({}, { maxRecordBytes: MAX });
+    const calls: number[] = [];
+    const own = new Error('mailing failed');
+    const work = (run: Run) =>
+      manySteps(calls)(run).catch(() => {
+        throw own;
+      });
+    await expect(b.run(work)).rejects.toBe(own);
+    const begun = calls.length;
+    expect(await b.run(work)).toMatchObject({ kind: 'blocked', why: 'step-not-stored' });
+    expect(calls).toEqual(Array.from({ length: begun }, () => 1));
+  });
+
   it('I3 once a note did not fit, no further step starts its work, also where the work goes on', async () => {
     const b = bench({}, { maxRecordBytes: MAX });
     const later: string[] = [];
@@ -66,17 +80,18 @@ describe('a record that has no room for another step', () => {
     ['left unknown', new Error('time-out'), 'running'],
   ])('I6 can still be %s, blocked, resolved and forgotten, with all that a person has to say', async (_, thrown, state) => {
     const b = bench({ onUnknown: 'block' }, { maxRecordBytes: 390 * 1_024 });
-    const fill = async (run: Run) => {
-      for (let n = 0; n < 4_000; n++) await run.step('s', () => incompressible(n < 30 ? 12_000 : 10), { key: n });
+    /** The first 52 just leave the reserve. */
+    const fill = async (run: Run, steps: number) => {
+      for (let n = 0; n < steps; n++) await run.step('s', () => incompressible(n < 32 ? 12_000 : 10), { key: n });
     };
     const full = async (run: Run) => {
-      await fill(run).catch(() => {});
+      await fill(run, 52);
       throw thrown;
     };
     await expect(b.run(full)).rejects.toBe(thrown);
     expect((await standing(b)).state).toBe(state);
     expect(Buffer.byteLength(JSON.stringify(await standing(b)))).toBeGreaterThan(380 * 1_024);
-    expect(await b.run(fill).catch((error: unknown) => error)).toMatchObject(
+    expect(await b.run((run) => fill(run, 4_000)).catch((error: unknown) => error)).toMatchObject(
       state === 'running' ? { kind: 'blocked' } : { code: 'RESULT_NOT_STORED' },
     );
     expect((await standing(b)).state).toBe('blocked');
