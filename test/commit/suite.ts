@@ -170,7 +170,7 @@ export function commitSuite(name: string, start: () => Promise<CommitPlace>, non
     });
 
     it.each([
-      ['is too large', incompressible(1_100_000)],
+      ['is too large', incompressible(17_000_000)],
       ['does not come back as it is', { handler: () => {} }],
     ])('I3 a value that %s is left out: the row stands, the first caller has the value, and the work is not done again', async (_, value) => {
       const { run, row } = fresh();
