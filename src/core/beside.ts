@@ -26,6 +26,7 @@ export interface Patience {
   limitMs(): number;
   /** Of the lease, ms: so long a request is tried again. */
   remainingMs(): number;
+  progressed?(): void;
 }
 
 /**
@@ -39,7 +40,8 @@ export async function putBeside({ system, store, id, owner, keepMs }: Record, ou
   const put = async ({ name, bytes }: Part): Promise<void> => {
     for (let tries = 0; ; tries++) {
       try {
-        return await bounded(system, patience.limitMs(), async (options) => store.putPart?.(id, name, bytes, { ...options, keepMs }));
+        await bounded(system, patience.limitMs(), async (options) => store.putPart?.(id, name, bytes, { ...options, keepMs }));
+        return patience.progressed?.();
       } catch (failure) {
         const leftMs = patience.remainingMs();
         if (!isRerunSafeError(failure) || !failure.retryable || leftMs <= 0) throw failure;
@@ -54,6 +56,9 @@ export async function putBeside({ system, store, id, owner, keepMs }: Record, ou
   }
   return large.outcome;
 }
+
+/** A request that is sent at all has so long. */
+const LEAST_MS = 100;
 
 /** What an attempt puts beside its record. */
 export class OutcomeParts {
@@ -73,9 +78,17 @@ export class OutcomeParts {
     const { system, guard, id, leaseMs, retention } = this.#facts;
     const { limitMs, remainingMs } = this.#patience;
     const put = (): Promise<Outcome> => {
-      const since = instant(system.clock);
-      // While it is tried the lease is renewed, which must not make it last for ever.
-      const patience = { limitMs, remainingMs: () => Math.min(remainingMs(), leaseMs - elapsedMs(since, system.clock)) };
+      let since = instant(system.clock);
+      // The record is still to be written under it.
+      const leftMs = (): number => remainingMs() - leaseMs / 4;
+      const patience = {
+        limitMs: () => Math.max(LEAST_MS, Math.min(limitMs(), leftMs())),
+        // The lease is renewed meanwhile, which must not make it last for ever where nothing gets through.
+        remainingMs: () => Math.min(leftMs(), leaseMs - elapsedMs(since, system.clock)),
+        progressed: () => {
+          since = instant(system.clock);
+        },
+      };
       return putBeside({ system, store: guard.store, id, owner: this.#owner, keepMs: retention[as] + leaseMs }, outcome, patience);
     };
     const kept = await put();

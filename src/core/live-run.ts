@@ -149,14 +149,15 @@ export class LiveRun<T> implements Run<T> {
 
   /**
    * The work has thrown, and beside what it awaited other steps go on: to give up would let the next attempt begin them again. They have what is left
-   * of the lease, which is not renewed any more; told to stop, they have a moment for it.
+   * of the lease, which is not renewed any more, and of the invocation; told to stop, they have a moment for it.
    */
   async stepsEnded(): Promise<void> {
     if (!this.hasStepsUnderWay) return;
     await this.#owner.settled();
     // One that ends may begin another.
-    const { system, leaseMs } = this.#facts;
-    while (this.hasStepsUnderWay && !this.signal.aborted) await settledWithin(system, this.#ended(), leaseMs, this.signal);
+    const { system } = this.#facts;
+    const leftMs = (): number => (this.signal.aborted ? 0 : this.remainingMs() - 2 * MOMENT_MS);
+    while (this.hasStepsUnderWay && leftMs() > 0) await settledWithin(system, this.#ended(), leftMs(), this.signal);
     if (this.hasStepsUnderWay) await settledWithin(system, this.#ended(), MOMENT_MS);
   }
 

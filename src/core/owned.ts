@@ -82,17 +82,14 @@ export class Owned<T> {
     } catch (error) {
       const committed = await this.#committed();
       if (committed !== undefined) return committed;
-      this.#tell('unknown', error);
-      await this.#attempt.giveUp('unknown');
-      throw error;
+      return this.#leftUnknown(error);
     }
     // Whoever finds it done may have committed that there and then.
     const committed = await this.#committed();
     if (committed !== undefined) return committed;
     if (answer === 'not-done') {
       // Asking took its time: the work starts only under a lease that is alive, for a caller who still wants it.
-      if (this.#signal?.aborted) await this.#attempt.giveUp('unknown');
-      this.#signal?.throwIfAborted();
+      if (this.#signal?.aborted) return this.#leftUnknown(this.#signal.reason);
       this.#attempt.lifetime.assertHeld();
       return undefined;
     }
@@ -100,18 +97,38 @@ export class Owned<T> {
       await this.#block();
       return { kind: 'blocked', id: this.#id, why: 'unknown', attempt: this.#attempt.attempt };
     }
-    if (typeof answer === 'object' && answer !== null && 'done' in answer) return this.#complete(answer.done);
-    await this.#attempt.giveUp('unknown');
-    throw new RerunSafeError(
-      'INVALID_OPTIONS',
-      "onUnknown must answer { done: value }, 'not-done' or 'block'. The outcome is still unknown; nothing was run.",
-    );
+    if (typeof answer !== 'object' || answer === null || !('done' in answer)) {
+      return this.#leftUnknown(invalidOptions('onUnknown', ["it must answer { done: value }, 'not-done' or 'block'. The outcome is still unknown"]));
+    }
+    const messages = this.#run.outbox.pending.length;
+    return messages > 0 ? this.#leftUnknown(unwritten(this.#guard.operation, messages)) : this.#complete(answer.done);
+  }
+
+  /** Asking has brought nothing to light. It may have begun steps: of these as much is true as of those of the work. */
+  async #leftUnknown(thrown: unknown): Promise<RunResult<T>> {
+    await this.#run.stepsEnded();
+    if (this.#attempt.lifetime.lost) throw thrown;
+    const stuck = await this.#ifStuck(thrown, 'unknown');
+    if (stuck !== undefined) return stuck;
+    this.#tell('unknown', thrown);
+    if (!this.#run.hasStepsUnderWay) await this.#attempt.giveUp('unknown');
+    throw thrown;
+  }
+
+  /** Every later attempt would meet it again: then the run is blocked. */
+  async #ifStuck(thrown: unknown, verdict: ThrowVerdict): Promise<RunResult<T> | undefined> {
+    if (!this.#run.isStuck(thrown) && !(this.#run.isFull && verdict !== 'remember')) return undefined;
+    const isDone = !isRerunSafeError(thrown, 'BLOCKED');
+    await this.#block(isDone ? 'step-not-stored' : 'unknown');
+    if (isDone) throw thrown;
+    return { kind: 'blocked', id: this.#id, why: 'unknown', attempt: this.#attempt.attempt };
   }
 
   /** Blocked is said only when the record is. */
   async #block(why: BlockedWhy = 'unknown'): Promise<void> {
     const result = await this.#attempt.block(why);
-    if (result.kind === 'no-answer') throw writeUnknown('blocking the record', result.error);
+    if (result.kind === 'no-answer' || result.kind === 'too-large')
+      throw writeUnknown('blocking the record', result.kind === 'no-answer' ? result.error : undefined);
     if (result.kind !== 'written') {
       this.#attempt.lifetime.lose('somebody else took it over');
       throw this.#attempt.lifetime.lossError();
@@ -194,13 +211,8 @@ export class Owned<T> {
     const inDoubt = this.#run.committed.kind === 'in-doubt';
     const verdict = inDoubt ? 'unknown' : this.#judge(thrown);
     if (this.#attempt.lifetime.lost || inDoubt) throw thrown;
-    // Every later attempt would meet it again.
-    if (this.#run.isStuck(thrown) || (this.#run.isFull && verdict !== 'remember')) {
-      const isDone = !isRerunSafeError(thrown, 'BLOCKED');
-      await this.#block(isDone ? 'step-not-stored' : 'unknown');
-      if (isDone) throw thrown;
-      return { kind: 'blocked', id: this.#id, why: 'unknown', attempt: this.#attempt.attempt };
-    }
+    const stuck = await this.#ifStuck(thrown, verdict);
+    if (stuck !== undefined) return stuck;
     if (verdict === 'remember') {
       let outcome = this.#errorOutcome(thrown);
       const kept = await this.#attempt.parts.putOrLeave(outcome, 'error');

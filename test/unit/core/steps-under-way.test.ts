@@ -40,6 +40,8 @@ describe('work that throws while other steps are under way', () => {
       await expect(inTime(b.clock, first, 2_000)).rejects.toThrow('beside it');
     });
     expect(events).not.toContain('released');
+    expect((await b.run(() => 'too early')).kind).toBe('in-flight');
+    await b.clock.advance(500);
     expect(await b.run((run) => run.attempt)).toMatchObject({ value: 2 });
   });
 
