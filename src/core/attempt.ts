@@ -11,6 +11,7 @@ import type { CallFacts, Held } from './claim.ts';
 import { decide, type MoveIntent } from './decide.ts';
 import { isRerunSafeError, RerunSafeError } from './errors.ts';
 import { Lifetime } from './lifetime.ts';
+import type { Move, MoveResult, Send } from './move.ts';
 import { invalidOptions } from './options.ts';
 import type { WriteResult } from './ports.ts';
 import type { BlockedWhy, Outcome, RecordToWrite, StoredStep, Version, Whole } from './record.ts';
@@ -19,29 +20,6 @@ import { Serial } from './serial.ts';
 import { type StepChanges, StepWrites } from './step-writes.ts';
 import { type Instant, instant, pause } from './system.ts';
 import { pauseBeforeMs } from './waits.ts';
-
-export type MoveResult =
-  | { readonly kind: 'written'; readonly sentAt: Instant; readonly vanished?: true }
-  /** Another owner completed it for the same input. */
-  | { readonly kind: 'adopt'; readonly outcome: Outcome; readonly attempt: number }
-  | { readonly kind: 'lost' }
-  | { readonly kind: 'too-large' }
-  /** Nobody knows; `error` says why. */
-  | { readonly kind: 'no-answer'; readonly error: unknown };
-
-type Send = (record: RecordToWrite, version: Version | undefined) => Promise<WriteResult>;
-
-interface Move {
-  readonly kind: MoveIntent['kind'];
-  /** Puts the own change, and nothing else, on the record that stands there. */
-  readonly change: (standing: RecordToWrite) => RecordToWrite;
-  /** Whether to go on after a failure. */
-  readonly keepTrying: () => boolean;
-  readonly limitMs?: number;
-  readonly signal?: AbortSignal;
-  /** Writes the record; default: this store. */
-  readonly send?: Send;
-}
 
 /** Conflicts and failures of one move, at most. */
 const MOST_TRIES = 200;
@@ -84,6 +62,12 @@ export class Attempt {
 
   get steps(): NonNullable<RecordToWrite['steps']> {
     return this.#record.steps ?? {};
+  }
+
+  /** The run is over, and nobody waits for what it may still bring about: nothing is written any more. */
+  end(): void {
+    this.#final = true;
+    this.lifetime.end();
   }
 
   /** The work has settled: renewal stops. */
@@ -206,16 +190,15 @@ export class Attempt {
   }
 
   async #move(move: Move, final = false): Promise<MoveResult> {
-    // Once a final write was sent, nothing else follows it.
-    if (this.#final && !final) return { kind: 'lost' };
     const { system, id } = this.#facts;
     const sends = new Map<string, Instant>();
     const send = move.send ?? ((record, version) => this.#store(record, version, move));
     let vanished = false;
     let doubt: unknown;
     for (let tries = 0; tries < MOST_TRIES; tries++) {
-      // Lost is final for all but the completion, also for what was waiting to be tried again.
-      if (move.kind !== 'complete' && this.lifetime.lost) return doubt === undefined ? { kind: 'lost' } : { kind: 'no-answer', error: doubt };
+      // Lost, or over, is final for all but the completion, also for what was waiting to be tried again.
+      if ((move.kind !== 'complete' && this.lifetime.lost) || (this.#final && !final))
+        return doubt === undefined ? { kind: 'lost' } : { kind: 'no-answer', error: doubt };
       const record = this.#next(move.change(this.#record));
       sends.set(record.revision, instant(system.clock));
       let result: WriteResult;

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { Attempt, type MoveResult } from './attempt.ts';
+import { Attempt } from './attempt.ts';
 import { takeBeside } from './beside.ts';
 import type { CallFacts, Held } from './claim.ts';
 import { errorOutcome } from './error-outcome.ts';
@@ -12,6 +12,7 @@ import type { RunEvent, RunEventName } from './events.ts';
 import { type FormedGuard, isVerdict, type ThrowVerdict } from './guard.ts';
 import { LiveRun, outcomeOf } from './live-run.ts';
 import { keepLocally } from './local-replay.ts';
+import type { MoveResult } from './move.ts';
 import { notKeptAt } from './not-kept.ts';
 import { invalidOptions } from './options.ts';
 import type { BlockedWhy, RecordId, Whole } from './record.ts';
@@ -68,7 +69,7 @@ export class Owned<T> {
       return await this.#work(work);
     } finally {
       await this.#attempt.settled();
-      this.#attempt.lifetime.end();
+      this.#attempt.end();
     }
   }
 

@@ -3,8 +3,9 @@
  *
  * @module
  */
-import type { MoveResult } from './attempt.ts';
+
 import { bytesOfStep, isNote } from './changes.ts';
+import type { MoveResult } from './move.ts';
 import type { StoredStep } from './record.ts';
 import type { Serial } from './serial.ts';
 

@@ -3,11 +3,12 @@
  *
  * @module
  */
-import type { Attempt, MoveResult } from './attempt.ts';
+import type { Attempt } from './attempt.ts';
 import { decode, encode } from './codec.ts';
 import { isNotDoneError, RerunSafeError } from './errors.ts';
 import { fingerprintsDiffer } from './fingerprint.ts';
 import type { UnknownAnswer } from './guard.ts';
+import type { MoveResult } from './move.ts';
 import { invalidOptions } from './options.ts';
 import type { BegunStep, FinishedStep, NotKept } from './record.ts';
 import type { Step } from './run.ts';

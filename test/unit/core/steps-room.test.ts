@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { MoveResult } from '../../../src/core/attempt.ts';
 import { leaveRoom } from '../../../src/core/changes.ts';
+import type { MoveResult } from '../../../src/core/move.ts';
 import type { RecordToWrite, StoredStep } from '../../../src/core/record.ts';
 import { Serial } from '../../../src/core/serial.ts';
 import { type StepChanges, StepWrites } from '../../../src/core/step-writes.ts';
