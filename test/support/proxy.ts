@@ -138,7 +138,22 @@ export async function startFaultProxy(target: { targetHost?: string; targetPort:
  * One connection for each request: a pooled one that the emulator has just closed would be a fault nobody injected. The headers stay as they
  * were sent, since signatures cover them.
  */
-function send(upstream: { host: string; port: number }, incoming: IncomingMessage, request: ProxiedRequest, signal: AbortSignal): Promise<Answer> {
+async function send(upstream: Upstream, incoming: IncomingMessage, request: ProxiedRequest, signal: AbortSignal): Promise<Answer> {
+  try {
+    return await sendOnce(upstream, incoming, request, signal);
+  } catch (error) {
+    // A busy emulator that drops a new connection would be a fault nobody injected, too. To read again changes nothing.
+    if (request.method !== 'GET' || signal.aborted || (error as { code?: unknown }).code !== 'ECONNRESET') throw error;
+    return sendOnce(upstream, incoming, request, signal);
+  }
+}
+
+interface Upstream {
+  readonly host: string;
+  readonly port: number;
+}
+
+function sendOnce(upstream: Upstream, incoming: IncomingMessage, request: ProxiedRequest, signal: AbortSignal): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const headers = [...without(incoming.rawHeaders, PER_HOP_OF_REQUEST), 'Connection', 'close'];
     const hasBody = request.body.length > 0 || incoming.headers['content-length'] !== undefined;
