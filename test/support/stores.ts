@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { Agent } from 'node:http';
 import { TableClient } from '@azure/data-tables';
 import type { RecordStore } from '../../src/core/ports.ts';
 import { tableStore } from '../../src/stores/azure-tables/index.ts';
@@ -78,6 +79,19 @@ async function startSqlite(): Promise<StoreSubject> {
   };
 }
 
+/** With connections of its own. Those of the SDK are one pool for the process: one that a fault is about to close would be handed to somebody else. */
+function alone(client: TableClient): TableClient {
+  const agent = new Agent({ keepAlive: true });
+  client.pipeline.addPolicy({
+    name: 'alone',
+    sendRequest(request, next) {
+      request.agent = agent;
+      return next(request);
+    },
+  });
+  return client;
+}
+
 async function startTables(): Promise<StoreSubject> {
   const azurite = await startAzurite({ services: ['table'] });
   const proxy = await startFaultProxy({ targetPort: Number(new URL(azurite.tableUrl).port) });
@@ -96,7 +110,7 @@ async function startTables(): Promise<StoreSubject> {
     proxy,
     open(client) {
       if (client === 'a client of our own') return tableStore({ connection: setting, tableName });
-      return tableStore({ client: clientOf(at(proxy.url), tableName, client === 'a client that never tries again' ? 0 : undefined) });
+      return tableStore({ client: alone(clientOf(at(proxy.url), tableName, client === 'a client that never tries again' ? 0 : undefined)) });
     },
     is: (operation, id) => (request) => request.method === TABLE_METHODS[operation] && concerns(request, id),
   };
