@@ -79,8 +79,9 @@ export class OutcomeParts {
     const { limitMs, remainingMs } = this.#patience;
     const put = (): Promise<Outcome> => {
       let since = instant(system.clock);
-      // The record is still to be written under it.
-      const leftMs = (): number => remainingMs() - leaseMs / 4;
+      // The record is still to be written under it: a quarter of what there is now, which late in a long lease is not much.
+      const reserveMs = Math.min(leaseMs, remainingMs()) / 4;
+      const leftMs = (): number => remainingMs() - reserveMs;
       const patience = {
         limitMs: () => Math.max(LEAST_MS, Math.min(limitMs(), leftMs())),
         // The lease is renewed meanwhile, which must not make it last for ever where nothing gets through.

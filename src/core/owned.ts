@@ -119,9 +119,11 @@ export class Owned<T> {
   /** Every later attempt would meet it again: then the run is blocked. */
   async #ifStuck(thrown: unknown, verdict: ThrowVerdict): Promise<RunResult<T> | undefined> {
     if (!this.#run.isStuck(thrown) && !(this.#run.isFull && verdict !== 'remember')) return undefined;
-    const isDone = !isRerunSafeError(thrown, 'BLOCKED');
-    await this.#block(isDone ? 'step-not-stored' : 'unknown');
-    if (isDone) throw thrown;
+    if (!isRerunSafeError(thrown, 'BLOCKED')) {
+      await this.#block('step-not-stored').catch((error) => this.#tell('save-failed', error));
+      throw thrown;
+    }
+    await this.#block();
     return { kind: 'blocked', id: this.#id, why: 'unknown', attempt: this.#attempt.attempt };
   }
 

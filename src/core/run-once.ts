@@ -90,16 +90,15 @@ type Kept = Pick<Extract<Claimed, { kind: 'replay' }>, 'outcome' | 'attempt' | '
 type Claimed = Exclude<ClaimResult, { kind: 'replay' }> | (Extract<ClaimResult, { kind: 'replay' }> & { readonly outcome: Whole });
 
 /** With what lies beside the record. Where that is gone, the record may be too: it is looked at once more. */
-async function claimWhole(facts: CallFacts): Promise<Claimed> {
-  for (let looks = 1; ; looks++) {
-    const claim = await new Claimer(facts).claim();
-    if (claim.kind !== 'replay') return claim;
-    try {
-      return { ...claim, outcome: await takeBeside(facts, claim.outcome) };
-    } catch (error) {
-      if (looks > 1 || !isRerunSafeError(error, 'STORE_MISCONFIGURED')) throw error;
-    }
+async function withParts(facts: CallFacts, claim: ClaimResult): Promise<Claimed> {
+  if (claim.kind !== 'replay') return claim;
+  try {
+    return { ...claim, outcome: await takeBeside(facts, claim.outcome) };
+  } catch (error) {
+    if (!isRerunSafeError(error, 'STORE_MISCONFIGURED')) throw error;
   }
+  const again = await new Claimer(facts).claim();
+  return again.kind === 'replay' ? { ...again, outcome: await takeBeside(facts, again.outcome) } : again;
 }
 
 /** The engine behind every entry point: options are already checked, `system` is where time comes from. */
@@ -126,14 +125,18 @@ export async function runGuarded<T>(guard: FormedGuard<T>, call: Call, work: Wor
   if (switchedOff()) return unguarded(facts, work);
   const local = recallLocally(facts);
   if (local !== undefined) return replay({ ...local, leftMs: 0 }, 'replayed', true);
-  let claim: Claimed;
+  let first: ClaimResult;
   try {
-    claim = await claimWhole(facts);
+    first = await new Claimer(facts).claim();
   } catch (error) {
     if (guard.onStoreDown !== 'run' || !isRerunSafeError(error, 'STORE_UNAVAILABLE')) throw refused(error);
     tell('unguarded', { error });
     return unguarded(facts, work);
   }
+  // Outside of that: a store that has told of an outcome is no reason to run the work.
+  const claim = await withParts(facts, first).catch((error: unknown) => {
+    throw refused(error);
+  });
   if (claim.kind === 'replay') return replay(claim, claim.waited ? 'waited' : 'replayed', false);
   if (claim.kind === 'blocked') {
     tell('blocked', { attempt: claim.attempt });

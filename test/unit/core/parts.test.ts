@@ -175,6 +175,41 @@ describe('parts and failures', () => {
     expect(await b.run(() => 'new', { store: { ...b.store, readPart } } as never)).toMatchObject({ value: 'new', replayed: false });
   });
 
+  it("I3 onStoreDown: 'run' is about the claim alone: where only the parts of an outcome cannot be read, the work is not run again", async () => {
+    const b = large({ onStoreDown: 'run' });
+    const value = incompressible(6_000);
+    await b.run(() => value);
+    let runs = 0;
+    const work = () => {
+      runs += 1;
+      return 'again';
+    };
+    b.plan.readPart = () => 'unavailable';
+    await expect(b.run(work)).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+    const gone = { ...b.store, readPart: async () => undefined } as RecordStore;
+    await expect(b.run(work, { store: gone } as never)).rejects.toMatchObject({ code: 'STORE_MISCONFIGURED' });
+    // The first look finds its parts gone, and the second one no store.
+    b.plan.readPart = {};
+    b.plan.create = { [b.store.counts.create + 2]: 'unavailable' };
+    await expect(b.run(work, { store: gone } as never)).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+    expect(runs).toBe(0);
+    expect(await b.run(work)).toMatchObject({ value, replayed: true });
+  });
+
+  it('I3 late in a long lease a part still has the time that it takes', async () => {
+    const b = large({ leaseMs: 100_000, renew: 'none' });
+    b.plan.before = async (operation, n) => {
+      if (operation === 'putPart' && n <= 2) await new Promise<void>((resolve) => b.clock.timers.after(800, resolve));
+    };
+    const value = incompressible(6_000);
+    const work = async () => {
+      await new Promise<void>((resolve) => b.clock.timers.after(90_000, resolve));
+      return value;
+    };
+    expect(await inTime(b.clock, b.run(work))).toMatchObject({ value, saved: true });
+    expect(await b.run(() => 'again')).toMatchObject({ value, replayed: true });
+  });
+
   it('I4 a stale owner’s parts are never read: its caller gets what the other has completed', async () => {
     const b = large({ renew: 'none' });
     const [one, two] = [incompressible(6_000), incompressible(6_000)];

@@ -6,7 +6,7 @@ import { Serial } from '../../../src/core/serial.ts';
 import { type StepChanges, StepWrites } from '../../../src/core/step-writes.ts';
 import { forgetRun, NotDoneError, type Run, resolveRun } from '../../../src/index.ts';
 import { incompressible } from '../../support/incompressible.ts';
-import { bench } from './engine.ts';
+import { bench, inTime } from './engine.ts';
 
 const MAX = 20_000;
 const of = (b: ReturnType<typeof bench>) => ({ store: b.store, operation: 'test/op', key: 'k' });
@@ -57,6 +57,17 @@ describe('a record that has no room for another step', () => {
     const begun = calls.length;
     expect(await b.run(work)).toMatchObject({ kind: 'blocked', why: 'step-not-stored' });
     expect(calls).toEqual(Array.from({ length: begun }, () => 1));
+  });
+
+  it('the caller gets what the work has thrown, also where the run cannot be blocked', async () => {
+    const b = bench({}, { maxRecordBytes: MAX });
+    const own = new Error('mailing failed');
+    const run = b.run(async (attempt) => {
+      await manySteps([])(attempt).catch(() => {});
+      b.plan.replace = () => 'lost-request';
+      throw own;
+    });
+    await expect(inTime(b.clock, run)).rejects.toBe(own);
   });
 
   it('I3 once a note did not fit, no further step starts its work, also where the work goes on', async () => {
