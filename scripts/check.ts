@@ -11,7 +11,16 @@ const bin = (path: string): string => join(ROOT, 'node_modules', path);
 const CHECKS: Readonly<Record<string, readonly [program: string, ...args: string[]]>> = {
   lint: [bin('@biomejs/biome/bin/biome'), 'check', '--error-on-warnings', '.'],
   types: [TSC, '-p', 'tsconfig.json', '--noEmit'],
-  arrows: [bin('dependency-cruiser/bin/dependency-cruiser.mjs'), '--config', '.dependency-cruiser.cjs', 'src', 'test', 'functions', 'scripts'],
+  arrows: [
+    bin('dependency-cruiser/bin/dependency-cruiser.mjs'),
+    '--config',
+    '.dependency-cruiser.cjs',
+    'src',
+    'test',
+    'functions',
+    'scripts',
+    'bench',
+  ],
   unused: [bin('knip/bin/knip.js'), '--no-progress'],
 };
 

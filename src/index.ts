@@ -12,7 +12,7 @@ export {
   RerunSafeError,
 } from './core/errors.ts';
 export type { LeaseEvent, LeaseEventName, RunEvent, RunEventName } from './core/events.ts';
-export type { GuardOptions, RunOnceOptions, ThrowVerdict, UnknownAnswer } from './core/guard.ts';
+export type { GuardOptions, NotedVerdict, RunOnceOptions, ThrowVerdict, UnknownAnswer } from './core/guard.ts';
 export type { Key, KeyPart } from './core/key.ts';
 export { type Lease, type LeaseOptions, type LeaseResult, type NotAcquired, type TryAcquired, tryAcquire, withLease } from './core/lease.ts';
 export type { LocalReplay } from './core/local-replay.ts';

@@ -6,24 +6,27 @@
  */
 import { OutcomeParts } from './beside.ts';
 import { bounded, withinInvocation } from './bounded.ts';
-import { completed, leaveRoom, released, withdrawn, withSteps } from './changes.ts';
+import { completed, leaveRoom, noted, released, withdrawn, withSteps } from './changes.ts';
 import type { CallFacts, Held } from './claim.ts';
-import { decide, type MoveIntent } from './decide.ts';
+import { decide, type MoveDecision, type MoveIntent } from './decide.ts';
 import { isRerunSafeError, RerunSafeError } from './errors.ts';
 import { Lifetime } from './lifetime.ts';
 import type { Move, MoveResult, Send } from './move.ts';
 import { invalidOptions } from './options.ts';
-import type { WriteResult } from './ports.ts';
+import type { Stored, WriteResult } from './ports.ts';
 import type { BlockedWhy, Outcome, RecordToWrite, StoredStep, Version, Whole } from './record.ts';
 import { Renewal, renewalLimitMs } from './renewal.ts';
 import { Serial } from './serial.ts';
 import { type StepChanges, StepWrites } from './step-writes.ts';
 import { type Instant, instant, pause } from './system.ts';
+import { writeRecord } from './together.ts';
 import { pauseBeforeMs } from './waits.ts';
 
 /** Conflicts and failures of one move, at most. */
 const MOST_TRIES = 200;
 const GIVE_UP_TRIES = 3;
+/** After a save that found no answer until its lease was over: a look, the save once more, and a look for that. */
+const MOST_LOOKS = 2;
 
 export class Attempt {
   readonly lifetime: Lifetime;
@@ -71,8 +74,8 @@ export class Attempt {
   }
 
   /** The work has settled: renewal stops. */
-  async settled(): Promise<void> {
-    await this.#renewal?.stop();
+  settled(): Promise<void> | undefined {
+    return this.#renewal?.stop();
   }
 
   /** undefined takes its mark back. */
@@ -135,13 +138,20 @@ export class Attempt {
       keepTrying: () => this.lifetime.remainingMs() > 0,
       ...(send === undefined ? {} : { send }),
     };
-    const result = await this.#move(move, true);
-    // Until the lease ends, then one look: somebody else may have taken over meanwhile, or the save may have landed after all.
-    return result.kind === 'no-answer' ? this.#look(move.kind, result) : result;
+    let result = await this.#move(move, true);
+    // Until the lease ends, then a look: somebody else may have taken over meanwhile, or the save may have landed after all.
+    for (let looks = 0; result.kind === 'no-answer' && looks < MOST_LOOKS; looks++) {
+      const seen = await this.#look(move.kind);
+      if (seen !== 'still-to-do') return seen ?? result;
+      // Business rows go with it only while the lease is alive; and an invocation at its end has time for one look, and its caller's answer.
+      if (send !== undefined || looks + 1 === MOST_LOOKS || this.#facts.remainingMs() <= 0) break;
+      result = await this.#move({ ...move, keepTrying: () => false }, true);
+    }
+    return result;
   }
 
   /** A throw of the work, as it was judged. After the lease is over nothing is declared: the record lapses. */
-  async giveUp(as: 'release' | 'unknown' | 'withdraw'): Promise<MoveResult> {
+  async giveUp(as: 'release' | 'unknown' | 'withdraw', note?: string): Promise<MoveResult> {
     const { retention } = this.#facts;
     await this.settled();
     let tries = 0;
@@ -151,8 +161,11 @@ export class Attempt {
       return this.#move(
         {
           kind: 'give-up',
-          change: (standing) =>
-            as === 'unknown' ? { ...standing, leaseMs: 0 } : released(as === 'withdraw' ? withdrawn(standing) : standing, retention.released),
+          change: (standing) => {
+            const over =
+              as === 'unknown' ? { ...standing, leaseMs: 0 } : released(as === 'withdraw' ? withdrawn(standing) : standing, retention.released);
+            return noted(over, note);
+          },
           keepTrying: () => this.lifetime.remainingMs() > 0 && ++tries < GIVE_UP_TRIES,
         },
         true,
@@ -161,7 +174,7 @@ export class Attempt {
   }
 
   /** Blocking changes owner and token, so that what this attempt may still send is refused. */
-  async block(blockedWhy: BlockedWhy = 'unknown'): Promise<MoveResult> {
+  async block(blockedWhy: BlockedWhy = 'unknown', note?: string): Promise<MoveResult> {
     await this.settled();
     return this.#serial.run(() => {
       this.#final = true;
@@ -169,7 +182,7 @@ export class Attempt {
       return this.#move(
         {
           kind: 'give-up',
-          change: (standing) => ({ ...standing, state: 'blocked', blockedWhy, owner, token: standing.token + 1 }),
+          change: (standing) => noted({ ...standing, state: 'blocked', blockedWhy, owner, token: standing.token + 1 }, note),
           keepTrying: () => this.lifetime.remainingMs() > 0,
         },
         true,
@@ -193,7 +206,6 @@ export class Attempt {
     const { system, id } = this.#facts;
     const sends = new Map<string, Instant>();
     const send = move.send ?? ((record, version) => this.#store(record, version, move));
-    let vanished = false;
     let doubt: unknown;
     for (let tries = 0; tries < MOST_TRIES; tries++) {
       // Lost, or over, is final for all but the completion, also for what was waiting to be tried again.
@@ -211,24 +223,14 @@ export class Attempt {
         await pause(system, Math.min(pauseBeforeMs(tries, system), Math.max(1, this.lifetime.remainingMs())));
         continue;
       }
-      if (result.ok) return this.#keep(record, result.version, sends, vanished);
+      if (result.ok) return this.#keep(record, result.version, sends);
       if (result.reason === 'too-large') return { kind: 'too-large' };
       const { current } = result;
       // An answer that was lost, and a retry that met our own write.
-      if (current !== undefined && sends.has(current.record.revision)) return this.#keep(current.record, current.version, sends, vanished);
+      if (current !== undefined && sends.has(current.record.revision)) return this.#keep(current.record, current.version, sends);
       const intent: MoveIntent = { kind: move.kind, owner: this.owner, fingerprint: this.#facts.fingerprint };
-      const decision = decide(current, intent, { nowMs: 0, uncertaintyMs: 0 });
-      if (decision.kind === 'write') {
-        this.#record = decision.over.record;
-        this.#version = decision.over.version;
-      } else if (decision.kind === 'create') {
-        this.#version = undefined;
-        vanished = true;
-        const error = await this.parts.putAgain();
-        if (error !== undefined) return { kind: 'no-answer', error };
-      } else if (decision.kind === 'done') {
-        return { kind: 'written', sentAt: instant(system.clock) };
-      } else return decision;
+      const decided = await this.#follow(decide(current, intent, { nowMs: 0, uncertaintyMs: 0 }));
+      if (decided !== 'still-to-do') return decided;
     }
     return { kind: 'no-answer', error: doubt ?? new RerunSafeError('WRITE_UNKNOWN', `The record ${id} changed under each of ${MOST_TRIES} tries.`) };
   }
@@ -240,34 +242,46 @@ export class Attempt {
     return { ...record, token, revision };
   }
 
-  #keep(record: RecordToWrite, version: Version, sends: ReadonlyMap<string, Instant>, vanished: boolean): MoveResult {
+  #keep(record: RecordToWrite, version: Version, sends: ReadonlyMap<string, Instant>): MoveResult {
+    // Only a completion makes a row anew.
+    const vanished = this.#version === undefined;
     this.#record = record;
     this.#version = version;
     const sentAt = sends.get(record.revision) as Instant;
     return { kind: 'written', sentAt, ...(vanished ? { vanished } : {}) };
   }
 
-  async #look(kind: MoveIntent['kind'], result: MoveResult): Promise<MoveResult> {
-    const { system, guard, id, fingerprint } = this.#facts;
-    try {
-      const standing = await bounded(system, this.#limitMs(), (options) => guard.store.read(id, options));
-      const decision = decide(standing, { kind, owner: this.owner, fingerprint }, { nowMs: 0, uncertaintyMs: 0 });
-      if (decision.kind === 'done') return { kind: 'written', sentAt: instant(system.clock) };
-      return decision.kind === 'adopt' || decision.kind === 'lost' ? decision : result;
-    } catch {
-      return result;
+  /** Takes in what stands there, so that the next send is over that. */
+  async #follow(decision: MoveDecision): Promise<MoveResult | 'still-to-do'> {
+    if (decision.kind === 'write') {
+      this.#record = decision.over.record;
+      this.#version = decision.over.version;
+      return 'still-to-do';
     }
+    if (decision.kind === 'create') {
+      this.#version = undefined;
+      const error = await this.parts.putAgain();
+      return error === undefined ? 'still-to-do' : { kind: 'no-answer', error };
+    }
+    return decision.kind === 'done' ? { kind: 'written', sentAt: instant(this.#facts.system.clock) } : decision;
+  }
+
+  /** undefined: the store does not say. */
+  async #look(kind: MoveIntent['kind']): Promise<MoveResult | 'still-to-do' | undefined> {
+    const { system, guard, id, fingerprint } = this.#facts;
+    let standing: Stored | undefined;
+    try {
+      standing = await bounded(system, this.#limitMs(), (options) => guard.store.read(id, options));
+    } catch {
+      return undefined;
+    }
+    return this.#follow(decide(standing, { kind, owner: this.owner, fingerprint }, { nowMs: 0, uncertaintyMs: 0 }));
   }
 
   #store(record: RecordToWrite, version: Version | undefined, move: Move): Promise<WriteResult> {
     const { system, guard, id } = this.#facts;
     const { store } = guard;
-    return bounded(
-      system,
-      move.limitMs ?? this.#limitMs(),
-      (options) => (version === undefined ? store.create(id, record, options) : store.replace(id, record, version, options)),
-      move.signal,
-    );
+    return bounded(system, move.limitMs ?? this.#limitMs(), (options) => writeRecord(store, { id, record, version }, options), move.signal);
   }
 
   /** One request that hangs must leave time for another within the lease; after the lease there is only one. */

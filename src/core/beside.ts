@@ -76,6 +76,7 @@ export class OutcomeParts {
   /** @throws as {@link putBeside}. */
   async put(outcome: Whole, as: 'completed' | 'error'): Promise<Outcome> {
     const { system, guard, id, leaseMs, retention } = this.#facts;
+    if (guard.store.limits.parts === undefined) return outcome;
     const { limitMs, remainingMs } = this.#patience;
     const put = (): Promise<Outcome> => {
       let since = instant(system.clock);

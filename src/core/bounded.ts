@@ -22,27 +22,38 @@ export const tryLimitMs = (leaseMs: number): number => Math.max(leaseMs / 4, 250
  * Runs a call with a signal that aborts after `limitMs`, or with `signal`. Answers `WRITE_UNKNOWN` at that moment even when the call itself never
  * settles; its late answer is dropped (what it did is found by revision).
  */
-export async function bounded<R>(system: System, limitMs: number, call: (options: CallOptions) => Promise<R>, signal?: AbortSignal): Promise<R> {
-  const controller = new AbortController();
-  const limit = Math.max(1, Math.min(limitMs, CALL_LIMIT_MS));
-  let cancel = (): void => {};
-  let onAbort = (): void => {};
-  const ended = new Promise<never>((_, reject) => {
+export function bounded<R>(system: System, limitMs: number, call: (options: CallOptions) => Promise<R>, signal?: AbortSignal): Promise<R> {
+  return new Promise((resolve, reject) => {
+    const controller = new AbortController();
+    const limit = Math.max(1, Math.min(limitMs, CALL_LIMIT_MS));
+    const leave = (): void => {
+      cancel();
+      signal?.removeEventListener('abort', onAbort);
+    };
     const end = (why: string): void => {
       const error = writeUnknown(why, undefined);
+      leave();
+      reject(error);
       controller.abort(error);
+    };
+    const onAbort = (): void => end('the call was given up');
+    const cancel = system.timers.after(limit, () => end(`no answer within ${limit} ms`), { keepAlive: true });
+    const failed = (error: unknown): void => {
+      leave();
       reject(error);
     };
-    onAbort = () => end('the call was given up');
-    cancel = system.timers.after(limit, () => end(`no answer within ${limit} ms`), { keepAlive: true });
-    if (signal?.aborted) onAbort();
-    else signal?.addEventListener('abort', onAbort, { once: true });
+    const answered = (answer: R): void => {
+      leave();
+      resolve(answer);
+    };
+    const givenUp = signal?.aborted ? writeUnknown('the call was given up', undefined) : undefined;
+    if (givenUp === undefined) signal?.addEventListener('abort', onAbort, { once: true });
+    else controller.abort(givenUp);
+    try {
+      Promise.resolve(call({ signal: controller.signal })).then(answered, failed);
+    } catch (error) {
+      failed(error);
+    }
+    if (givenUp !== undefined) failed(givenUp);
   });
-  ended.catch(() => {});
-  try {
-    return await Promise.race([call({ signal: controller.signal }), ended]);
-  } finally {
-    cancel();
-    signal?.removeEventListener('abort', onAbort);
-  }
 }

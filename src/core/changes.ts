@@ -20,6 +20,8 @@ export function withdrawn(standing: RecordToWrite): RecordToWrite {
 
 export const released = (standing: RecordToWrite, retentionMs: number): RecordToWrite => ({ ...standing, state: 'released', retentionMs });
 
+export const noted = (standing: RecordToWrite, note: string | undefined): RecordToWrite => (note === undefined ? standing : { ...standing, note });
+
 export function withSteps(standing: RecordToWrite, changes: StepChanges): RecordToWrite {
   const steps = new Map<string, StoredStep | undefined>([...Object.entries(standing.steps ?? {}), ...changes]);
   // As entries, so that a step may be named as the language names things: __proto__.
@@ -57,6 +59,8 @@ export function leaveRoom(standing: RecordToWrite, changes: StepChanges, { maxRe
 }
 
 export function completed(standing: RecordToWrite, outcome: Outcome, retentionMs: number): RecordToWrite {
-  const { steps: _, ...rest } = standing;
-  return { ...rest, state: 'completed', outcome, retentionMs };
+  const over: RecordToWrite = { ...standing, state: 'completed', outcome, retentionMs };
+  if (standing.steps === undefined) return over;
+  const { steps: _, ...rest } = over;
+  return rest;
 }

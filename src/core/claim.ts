@@ -8,8 +8,9 @@ import { type BeginDecision, type Claim, decide } from './decide.ts';
 import { isRerunSafeError, RerunSafeError, storeMisconfigured, storeUnavailable, writeUnknown } from './errors.ts';
 import type { Guard } from './guard.ts';
 import type { Stored, System, WriteResult } from './ports.ts';
-import type { BlockedWhy, Outcome, Owner, RecordId, RecordToWrite, Version } from './record.ts';
+import { type BlockedWhy, type Outcome, type Owner, type RecordId, type RecordToWrite, SCHEMA, type Version } from './record.ts';
 import { elapsedMs, type Instant, instant, ownRemainingMs, pause } from './system.ts';
+import { writeRecord } from './together.ts';
 import { nextObservation, pauseBeforeMs } from './waits.ts';
 
 /** Everything about one call that is taken once, before the work. */
@@ -157,7 +158,7 @@ export class Claimer {
       const result = await bounded(
         system,
         withinInvocation(tryLimitMs(leaseMs), this.#facts.remainingMs()),
-        (options) => (version === undefined ? store.create(id, record, options) : store.replace(id, record, version, options)),
+        (options) => writeRecord(store, { id, record, version }, options),
         signal,
       );
       // Whatever was sent before this answer is settled by it: the row is ours, or another version stands and no earlier write of ours can land.
@@ -266,7 +267,7 @@ export class Claimer {
     const { guard, scope, label, holder, leaseMs, retention, system } = this.#facts;
     const fingerprint = this.#facts.fingerprint ?? (claim.attempt > 1 ? claim.over?.record.fingerprint : undefined);
     return {
-      schema: 1,
+      schema: SCHEMA,
       operation: guard.operation,
       scope,
       state: 'running',

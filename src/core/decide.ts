@@ -4,6 +4,7 @@
  * @module
  */
 import { fingerprintsDiffer } from './fingerprint.ts';
+import { mustBeKnown } from './known-forms.ts';
 import type { Stored } from './ports.ts';
 import { type BlockedWhy, isExpired, isLapsed, type Outcome, type Owner, type StoredStep } from './record.ts';
 
@@ -101,6 +102,7 @@ function begin(standing: Stored | undefined, intent: BeginIntent, { nowMs, uncer
   // A lease of 0 ms was given up: it is nobody's any more.
   if (record.state === 'running' && record.leaseMs > 0 && intent.owners.has(record.owner)) return { kind: 'ours', standing };
   if (isExpired(record, ageMs, uncertaintyMs)) return { ...fresh, token };
+  mustBeKnown(record);
   if (fingerprintsDiffer(record.fingerprint, intent.fingerprint)) return { kind: 'key-reused' };
   if (record.state === 'completed') return { kind: 'replay', outcome: record.outcome ?? NO_OUTCOME, attempt: record.attempt };
   if (record.state === 'blocked') return { kind: 'blocked', why: record.blockedWhy ?? 'unknown', attempt: record.attempt };

@@ -133,3 +133,7 @@ export const otherWrapper = (operation: string): RerunSafeError =>
 /** No answer came: the write may or may not have taken effect. */
 export const writeUnknown = (what: string, cause: unknown): RerunSafeError =>
   new RerunSafeError('WRITE_UNKNOWN', `No answer to a write (${what}): it may have taken effect.`, { cause });
+
+/** A later version wrote it. Nothing was run. */
+export const recordTooNew = (what: string, facts: ErrorDetails['facts'] = {}): RerunSafeError =>
+  new RerunSafeError('RECORD_TOO_NEW', `The record ${what}. Update rerunsafe; nothing was changed.`, { facts });

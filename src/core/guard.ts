@@ -32,10 +32,26 @@ import { VALUE_RULES, type ValueForms } from './value-forms.ts';
  * What a throw of the work means. `release`: failed, may run again. `remember`: it is the outcome. `unknown`: nobody can say what it did.
  * `withdraw`: nothing was begun, so the key may be used again with another input; only of a first attempt without steps, else it is a `release`.
  * `lapse`: the work may still be going on behind the error (a time-out that was raced against it), so nothing is written, and the lease has to run out.
+ * `block`: failed, and must not run again until a person says so (`resolveRun`, `forgetRun`).
  */
-export type ThrowVerdict = 'release' | 'remember' | 'unknown' | 'withdraw' | 'lapse';
-const VERDICTS: ReadonlySet<unknown> = new Set<ThrowVerdict>(['release', 'remember', 'unknown', 'withdraw', 'lapse']);
-export const isVerdict = (value: unknown): value is ThrowVerdict => VERDICTS.has(value);
+export type ThrowVerdict = 'release' | 'remember' | 'unknown' | 'withdraw' | 'lapse' | 'block';
+
+/** A verdict, and a note for those who look at the record later: how the attempt ended. Kept as it is, never sealed; at most 1000 characters. */
+export interface NotedVerdict {
+  readonly as: ThrowVerdict;
+  readonly note: string;
+}
+
+const VERDICTS: ReadonlySet<unknown> = new Set<ThrowVerdict>(['release', 'remember', 'unknown', 'withdraw', 'lapse', 'block']);
+const MOST_NOTE = 1_000;
+
+/** What `onThrow` answered, read once. undefined: nothing that anybody could act on. */
+export function verdictOf(answer: unknown): { readonly as: ThrowVerdict; readonly note?: string } | undefined {
+  if (VERDICTS.has(answer)) return { as: answer as ThrowVerdict };
+  const { as, note } = (answer ?? {}) as Partial<NotedVerdict>;
+  if (!VERDICTS.has(as)) return undefined;
+  return { as: as as ThrowVerdict, ...(typeof note === 'string' && note !== '' ? { note: note.slice(0, MOST_NOTE) } : {}) };
+}
 
 /** What asking the far side brought to light. */
 export type UnknownAnswer<T> = { readonly done: T } | 'not-done' | 'block';
@@ -66,7 +82,7 @@ export interface GuardOptions<T = unknown> {
    * What a throw means. Default: a `PermanentError` is remembered, anything else released; but where `onUnknown` is not `retry`, anything else is
    * unknown unless it is a `NotDoneError`. undefined = the default. The caller gets the very thing that was thrown in any case.
    */
-  readonly onThrow?: (error: unknown) => ThrowVerdict | undefined;
+  readonly onThrow?: (error: unknown) => ThrowVerdict | NotedVerdict | undefined;
   /** The work succeeded, its outcome could not be saved: `return` (default) the value with `saved: false`, or `throw`. */
   readonly onSaveFailed?: 'return' | 'throw';
   /** Beyond this many attempts the record is blocked. Default 100. */
@@ -170,6 +186,10 @@ export interface Call {
  */
 export function guardFrom<T>(what: string, options: GuardOptions<T>, rules: Rules = {}, required: readonly string[] = []): Guard<T> {
   checkOptions(what, options, { ...GUARD_RULES, ...rules }, ['store', 'operation', ...required]);
+  return withDefaults(what, options);
+}
+
+function withDefaults<T>(what: string, options: GuardOptions<T>): Guard<T> {
   const leaseMs = options.leaseMs ?? DEFAULT_LEASE_MS;
   const retention = retentionOf(options.retentionMs ?? Math.max(DEFAULT_RETENTION_MS, leaseMs * 2));
   const retentionMs = Math.min(...Object.values(retention));
@@ -198,5 +218,5 @@ export function guardFrom<T>(what: string, options: GuardOptions<T>, rules: Rule
 export function splitOptions<T>(what: string, options: RunOnceOptions<T>): { guard: FormedGuard<T>; call: Call } {
   checkOptions(what, options, CALL_RULES, ['store', 'operation']);
   const { key, scope, input, fingerprint, ...rest } = options;
-  return { guard: guardFrom<T>(what, rest, VALUE_RULES), call: { key, scope, input, fingerprint } };
+  return { guard: withDefaults<T>(what, rest), call: { key, scope, input, fingerprint } };
 }

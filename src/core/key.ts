@@ -5,7 +5,7 @@
  *
  * @module
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { RerunSafeError } from './errors.ts';
 import { invalidOptions } from './options.ts';
 import type { RecordId } from './record.ts';
@@ -72,13 +72,13 @@ function partsOf(value: unknown, operation: string, what: string, missing: (what
 
 /** SHA-256 over length-prefixed parts, base64url, 43 characters. */
 export function hashParts(...groups: readonly (string | readonly string[])[]): string {
-  const hash = createHash('sha256');
+  let text = '';
   for (const group of groups) {
     const parts = typeof group === 'string' ? [group] : group;
-    hash.update(`${parts.length}[`);
-    for (const part of parts) hash.update(`${Buffer.byteLength(part)}:${part}`);
+    text += `${parts.length}[`;
+    for (const part of parts) text += `${Buffer.byteLength(part)}:${part}`;
   }
-  return hash.digest('base64url');
+  return hash('sha256', text, 'base64url');
 }
 
 export const recordId = (operation: string, scope: readonly string[], key: readonly string[]): RecordId =>

@@ -65,7 +65,8 @@ export type NotAcquired =
   | { readonly kind: 'slot-done' }
   | { readonly kind: 'slot-passed'; readonly lastSlot: number };
 export type TryAcquired = { readonly kind: 'acquired'; readonly lease: Lease } | NotAcquired;
-export type LeaseResult<T> = { readonly kind: 'done'; readonly value: T } | NotAcquired;
+/** `released`: `lost` where somebody else had it by then, and its slot is not marked; `unknown` where no answer came, and it ends by itself. */
+export type LeaseResult<T> = { readonly kind: 'done'; readonly value: T; readonly released: 'released' | 'lost' | 'unknown' } | NotAcquired;
 
 /**
  * Takes a named lease, or says why not. What is "not acquired" is a value; doubt is thrown.
@@ -115,14 +116,16 @@ export async function withLease<T>(
   if (typeof work !== 'function') throw invalidOptions('withLease', ['the work must be a function']);
   const got = await acquire('withLease', leases, name, options, system);
   if (got.kind !== 'acquired') return got;
-  let succeeded = false;
+  let value: T;
   try {
-    const value = await work(got.lease);
-    succeeded = true;
-    return { kind: 'done', value };
-  } finally {
-    await got.lease.release({ slotDone: succeeded });
+    // Who was told of it may have taken longer than the lease to hear of it.
+    got.lease.assertHeld();
+    value = await work(got.lease);
+  } catch (error) {
+    await got.lease.release();
+    throw error;
   }
+  return { kind: 'done', value, released: await got.lease.release({ slotDone: true }) };
 }
 
 /** A record store is no lease provider; `storeLeases(store)` makes one of it. */

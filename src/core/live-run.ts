@@ -31,12 +31,10 @@ export type Committed<T> =
 const MOMENT_MS = 100;
 
 export class LiveRun<T> implements Run<T> {
-  readonly key: string;
   readonly operation: string;
   readonly attempt: number;
   readonly token: number;
   readonly fence: Run['fence'];
-  readonly signal: AbortSignal;
   readonly outbox: Collected;
   committed: Committed<T> = { kind: 'open' };
   readonly #facts: CallFacts;
@@ -51,13 +49,19 @@ export class LiveRun<T> implements Run<T> {
   constructor(facts: CallFacts, owner: Attempt) {
     this.#facts = facts;
     this.#owner = owner;
-    this.key = derivedKey(facts.id, '');
     this.operation = facts.guard.operation;
     this.attempt = owner.attempt;
     this.token = owner.token;
     this.fence = { id: facts.id, owner: owner.owner, token: owner.token };
-    this.signal = owner.lifetime.signal;
     this.outbox = collectMessages(facts.id, () => this.#mustBeOpen());
+  }
+
+  get key(): string {
+    return derivedKey(this.#facts.id, '');
+  }
+
+  get signal(): AbortSignal {
+    return this.#owner.lifetime.signal;
   }
 
   /** A step has begun: it may have done something, whether or not its value was kept. */

@@ -9,7 +9,7 @@ import type { CallFacts, Held } from './claim.ts';
 import { errorOutcome } from './error-outcome.ts';
 import { isNotDoneError, isPermanentError, isRerunSafeError, RerunSafeError, writeUnknown } from './errors.ts';
 import type { RunEvent, RunEventName } from './events.ts';
-import { type FormedGuard, isVerdict, type ThrowVerdict } from './guard.ts';
+import { type FormedGuard, type ThrowVerdict, verdictOf } from './guard.ts';
 import { LiveRun, outcomeOf } from './live-run.ts';
 import { keepLocally } from './local-replay.ts';
 import type { MoveResult } from './move.ts';
@@ -62,6 +62,8 @@ export class Owned<T> {
         await this.#attempt.giveUp(this.#afterUnknown ? 'unknown' : 'withdraw');
         throw this.#signal.reason;
       }
+      // Who was told of the claim may have taken longer than the lease to hear of it.
+      this.#attempt.lifetime.assertHeld();
       if (this.#ask) {
         const answered = await this.#asked();
         if (answered !== undefined) return answered;
@@ -128,8 +130,8 @@ export class Owned<T> {
   }
 
   /** Blocked is said only when the record is. */
-  async #block(why: BlockedWhy = 'unknown'): Promise<void> {
-    const result = await this.#attempt.block(why);
+  async #block(why: BlockedWhy = 'unknown', note?: string): Promise<void> {
+    const result = await this.#attempt.block(why, note);
     if (result.kind === 'no-answer' || result.kind === 'too-large')
       throw writeUnknown('blocking the record', result.kind === 'no-answer' ? result.error : undefined);
     if (result.kind !== 'written') {
@@ -212,7 +214,7 @@ export class Owned<T> {
   /** The caller gets the very thing that was thrown, whatever becomes of the record. */
   async #threw(thrown: unknown): Promise<RunResult<T>> {
     const inDoubt = this.#run.committed.kind === 'in-doubt';
-    const verdict = inDoubt ? 'unknown' : this.#judge(thrown);
+    const { as: verdict, note } = inDoubt ? UNKNOWN : this.#judge(thrown);
     if (this.#attempt.lifetime.lost || inDoubt) throw thrown;
     const stuck = await this.#ifStuck(thrown, verdict);
     if (stuck !== undefined) return stuck;
@@ -235,9 +237,13 @@ export class Owned<T> {
       this.#tell('unknown', thrown);
       throw thrown;
     }
+    if (verdict === 'block') {
+      await this.#block('failed', note).catch((error) => this.#tell('save-failed', error));
+      throw thrown;
+    }
     // Of this attempt nothing was begun; of the one before it, nobody knows.
     const as = verdict !== 'withdraw' ? verdict : this.#afterUnknown ? 'unknown' : this.#run.hasBegunSteps ? 'release' : verdict;
-    const result = await this.#attempt.giveUp(as);
+    const result = await this.#attempt.giveUp(as, note);
     if (result.kind !== 'written') this.#tell('save-failed', result.kind === 'no-answer' ? result.error : undefined);
     else this.#tell(as === 'unknown' ? 'unknown' : 'released', thrown);
     throw thrown;
@@ -247,25 +253,26 @@ export class Owned<T> {
     return sealed(errorOutcome(thrown, bare), this.#guard.seal, this.#id);
   }
 
-  #judge(thrown: unknown): ThrowVerdict {
+  #judge(thrown: unknown): NonNullable<ReturnType<typeof verdictOf>> {
     const { onThrow, onUnknown } = this.#guard;
     try {
       const chosen = onThrow?.(thrown);
-      if (isVerdict(chosen)) return chosen;
+      const verdict = verdictOf(chosen);
+      if (verdict !== undefined) return verdict;
       if (chosen !== undefined) {
         process.emitWarning(
-          "onThrow must answer 'release', 'remember', 'unknown', 'withdraw', 'lapse' or undefined, at once. The attempt is taken for unknown.",
+          "onThrow must answer 'release', 'remember', 'unknown', 'withdraw', 'lapse', 'block', { as, note } or undefined, at once. The attempt is taken for unknown.",
           {
             code: 'RERUNSAFE_ON_THROW',
           },
         );
-        return 'unknown';
+        return UNKNOWN;
       }
-      if (isPermanentError(thrown)) return 'remember';
-      return onUnknown === 'retry' || isNotDoneError(thrown) ? 'release' : 'unknown';
+      if (isPermanentError(thrown)) return { as: 'remember' };
+      return { as: onUnknown === 'retry' || isNotDoneError(thrown) ? 'release' : 'unknown' };
     } catch {
       // A judge that fails has said nothing; and nobody may take silence for "it did not happen".
-      return 'unknown';
+      return UNKNOWN;
     }
   }
 
@@ -273,6 +280,8 @@ export class Owned<T> {
     return { kind: 'completed', value, replayed: false, saved, attempt: this.#attempt.attempt };
   }
 }
+
+const UNKNOWN: NonNullable<ReturnType<typeof verdictOf>> = { as: 'unknown' };
 
 const unwritten = (operation: string, messages: number): RerunSafeError =>
   invalidOptions(operation, [`${messages} message(s) were added to the outbox, and no commit has written them (runInTransaction, commitWith)`]);

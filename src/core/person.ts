@@ -98,8 +98,13 @@ export async function resolveById(
  * @throws RerunSafeError as {@link resolveRun}.
  */
 export async function forgetRun(run: RunOf): Promise<PersonResult> {
-  const word = { store: run.store, id: idOf('forgetRun', run), kind: 'forget', options: run } as const;
-  return write(word, ({ label: _, fingerprint: __, outcome: ___, steps: ____, holder: _____, blockedWhy: ______, ...rest }) => ({
+  return forgetById(run.store, idOf('forgetRun', run), run);
+}
+
+/** By its id. `options` are checked already. `seen`: as of {@link resolveById}. */
+export async function forgetById(store: RecordStore, id: RecordId, options: PersonOptions, seen?: Stored): Promise<PersonResult> {
+  const word = { store, id, kind: 'forget', options, ...(seen === undefined ? {} : { seen }) } as const;
+  return write(word, ({ label: _, fingerprint: __, outcome: ___, steps: ____, holder: _____, blockedWhy: ______, note: _______, ...rest }) => ({
     ...rest,
     state: 'released',
     attempt: 0,
@@ -114,7 +119,7 @@ function idOf(what: string, run: RunOf): RecordId {
 }
 
 /** Not done, a person says: neither is a step that was only begun. One that is done does not run again for that, unless they insist. */
-function open({ blockedWhy: _, steps, ...record }: RecordToWrite, force: boolean): RecordToWrite {
+function open({ blockedWhy: _, note: __, steps, ...record }: RecordToWrite, force: boolean): RecordToWrite {
   const begun = Object.entries(steps ?? {});
   const lost = begun.filter(([, step]) => 'outcome' in step && step.outcome.kind === 'not-stored').map(([name]) => name);
   if (lost.length > 0 && !force) {
@@ -129,7 +134,7 @@ function open({ blockedWhy: _, steps, ...record }: RecordToWrite, force: boolean
 }
 
 /** As a completion does: steps are for attempts to come, and there are none. */
-const done = ({ blockedWhy: _, steps: __, ...record }: RecordToWrite): RecordToWrite => record;
+const done = ({ blockedWhy: _, steps: __, note: ___, ...record }: RecordToWrite): RecordToWrite => record;
 
 const holdsSealed = ({ outcome, steps = {} }: RecordToWrite): boolean =>
   outcome?.kind === 'sealed' ||

@@ -72,8 +72,21 @@ export interface PartOptions extends CallOptions {
   readonly keepMs: number;
 }
 
-/** A store without parts: nothing of it is optional. */
-export type PlainStore = Required<Omit<RecordStore, 'putPart' | 'readPart'>>;
+/** One of several writes: as `create`, or as `replace` where a version is given. */
+export interface RecordWrite extends CallOptions {
+  readonly id: RecordId;
+  readonly record: RecordToWrite;
+  readonly version?: Version | undefined;
+}
+
+/** A store without parts and batches: nothing of it is optional. */
+export type PlainStore = Required<Omit<RecordStore, 'putPart' | 'readPart' | 'batch'>>;
+
+/** A store with parts. */
+export type PartsStore = PlainStore & Required<Pick<RecordStore, 'putPart' | 'readPart'>>;
+
+/** A store that takes several writes in one request. */
+export type BatchStore = PlainStore & Required<Pick<RecordStore, 'batch'>>;
 
 /**
  * A place for records. Failures are of three kinds only: a refusal (a value, above); `STORE_UNAVAILABLE` (did not happen; `STORE_MISCONFIGURED`
@@ -104,6 +117,17 @@ export interface RecordStore {
   create(id: RecordId, record: RecordToWrite, options?: CallOptions): Promise<WriteResult>;
   /** Writes only when that version stands. */
   replace(id: RecordId, record: RecordToWrite, version: Version, options?: CallOptions): Promise<WriteResult>;
+  /**
+   * Where several writes fit into one request. Asked only as long as `create` and `replace` of the store are these two, so that whoever spreads a store and
+   * puts something around them is not passed by.
+   */
+  readonly batch?: Pick<RecordStore, 'create' | 'replace'> & {
+    /**
+     * Writes of different records, each on its own condition: what one of them meets, or how long it has to wait, changes nothing for the others. An answer
+     * for each, in their order; undefined where nothing has happened and it is to be asked by itself. One whose signal has aborted is not written any more.
+     */
+    writeAll(writes: readonly RecordWrite[]): readonly Promise<WriteResult | undefined>[];
+  };
   /** Removes only when that version stands. */
   delete(id: RecordId, version: Version, options?: CallOptions): Promise<Written | Conflict>;
   /** For people, sweepers and clean-up; never on the hot path. */

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { RerunSafeError, storeMisconfigured } from './errors.ts';
+import { recordTooNew, storeMisconfigured } from './errors.ts';
 
 /** The address of a record: a hash of operation, scope and key. 46 characters of `[A-Za-z0-9_-]`, safe in every store. */
 export type RecordId = string & { readonly __recordId?: never };
@@ -12,8 +12,8 @@ export type Owner = string;
 /** Opaque; two different states of a row never share one, not even after the row was deleted. */
 export type Version = string & { readonly __version?: never };
 
-/** `step-not-stored`: a step is done and its value could not be kept, so that no attempt gets past it. */
-export type BlockedWhy = 'unknown' | 'attempts' | 'step-not-stored';
+/** `failed`: the work has failed, and was judged so. `step-not-stored`: a step is done and its value could not be kept, so that no attempt gets past it. */
+export type BlockedWhy = 'unknown' | 'attempts' | 'failed' | 'step-not-stored';
 export type State = 'running' | 'completed' | 'released' | 'blocked';
 
 /** A value after the codec: plain JSON. */
@@ -97,14 +97,18 @@ export interface RecordToWrite {
   readonly fingerprint?: string;
   readonly outcome?: Outcome;
   readonly steps?: Readonly<Record<string, StoredStep>>;
-  /** Blocked records: why. `unknown`: an attempt ended with no outcome; `attempts`: too many were made. */
+  /** Blocked records: why. `unknown`: an attempt ended with no outcome; `attempts`: too many were made; `failed`: judged so. */
   readonly blockedWhy?: BlockedWhy;
+  /** How the last attempt ended, for people only: what `onThrow` noted. */
+  readonly note?: string;
   /** A person had the last word on it: who, why and when. */
   readonly word?: PersonsWord;
   /** Lease rows: the last slot that is known to be done, epoch ms. */
   readonly slot?: number;
   /** Host and invocation, for people only. */
   readonly holder?: string;
+  /** What a later version put beside outcome and steps: passed on as it is, as long as the attempt lasts. */
+  readonly beyond?: Readonly<Record<string, unknown>>;
 }
 
 export interface StoredRecord extends RecordToWrite {
@@ -141,7 +145,7 @@ export interface Row {
   fingerprint?: string;
   holder?: string;
   slot?: number;
-  /** JSON of outcome, steps, why it is blocked, and a person's word. Absent when there is none of them. */
+  /** JSON of outcome, steps, why it is blocked, a note, and a person's word. Absent when there is none of them. */
   body?: string;
 }
 
@@ -167,13 +171,19 @@ export const COLUMNS: Readonly<Record<keyof Row, 'string' | 'number'>> = {
 };
 
 const OPTIONAL: ReadonlySet<string> = new Set(['label', 'fingerprint', 'holder', 'slot', 'body']);
+const TYPES = Object.entries(COLUMNS).filter(([name]) => name !== 'body');
+const NAMES = TYPES.map(([name]) => name) as Exclude<keyof Row, 'body'>[];
 const STATES: ReadonlySet<string> = new Set(['running', 'completed', 'released', 'blocked']);
 
 export function toRow(record: StoredRecord): Row {
-  const { outcome, steps, blockedWhy, word, ...columns } = record;
-  const row: Row = columns;
-  if (outcome === undefined && steps === undefined && blockedWhy === undefined && word === undefined) return row;
-  return { ...row, body: JSON.stringify({ outcome, steps, blockedWhy, word }) };
+  const row: Record<string, unknown> = {};
+  for (const name of NAMES) if (record[name] !== undefined) row[name] = record[name];
+  const { outcome, steps, blockedWhy, note, word, beyond } = record;
+  if ((outcome ?? steps ?? blockedWhy ?? note ?? word ?? beyond) !== undefined) {
+    const body = JSON.stringify({ ...beyond, outcome, steps, blockedWhy, note, word });
+    if (body !== '{}') row.body = body;
+  }
+  return row as unknown as Row;
 }
 
 /**
@@ -181,35 +191,37 @@ export function toRow(record: StoredRecord): Row {
  *
  * @throws RerunSafeError `RECORD_TOO_NEW` for a later schema, `STORE_MISCONFIGURED` for a row that is not a record.
  */
-export function fromRow(row: Readonly<Record<string, unknown>>): StoredRecord {
-  const schema = row.schema;
-  if (typeof schema === 'number' && schema > SCHEMA) {
-    throw new RerunSafeError(
-      'RECORD_TOO_NEW',
-      `The record has schema ${schema}; this version knows ${SCHEMA}. Update rerunsafe; nothing was changed.`,
-      {
-        facts: { schema },
-      },
-    );
-  }
+export function fromRow(given: Readonly<Row> | Readonly<Record<string, unknown>>): StoredRecord {
+  const row = given as Readonly<Record<string, unknown>>;
+  const { schema } = row;
+  if (typeof schema === 'number' && schema > SCHEMA) throw recordTooNew(`has schema ${schema}; this version knows ${SCHEMA}`, { schema });
   const columns: Record<string, unknown> = {};
-  for (const [name, type] of Object.entries(COLUMNS)) {
+  for (const [name, type] of TYPES) {
     const value = row[name];
     if (value === undefined && OPTIONAL.has(name)) continue;
     if (typeof value !== type) throw storeMisconfigured(`a row is not a record of rerunsafe (column ${name} is ${typeof value}).`);
     columns[name] = value;
   }
   if (schema !== SCHEMA || !STATES.has(String(columns.state))) throw storeMisconfigured('a row is not a record of rerunsafe.');
-  const { body, ...rest } = columns;
-  return { ...(rest as unknown as StoredRecord), ...(body === undefined ? {} : parseBody(body as string)) };
+  const { body } = row;
+  return (body === undefined ? columns : Object.assign(columns, parseBody(body))) as unknown as StoredRecord;
 }
 
-type Body = Pick<StoredRecord, 'outcome' | 'steps' | 'blockedWhy' | 'word'>;
+type Body = Pick<StoredRecord, 'outcome' | 'steps' | 'blockedWhy' | 'note' | 'word' | 'beyond'>;
 
-function parseBody(body: string): Body {
+const BODY: ReadonlySet<string> = new Set<keyof Body>(['outcome', 'steps', 'blockedWhy', 'note', 'word']);
+
+function parseBody(text: unknown): Body {
+  if (typeof text !== 'string') throw storeMisconfigured(`a row is not a record of rerunsafe (column body is ${typeof text}).`);
+  let body: unknown;
   try {
-    return JSON.parse(body) as Body;
+    body = JSON.parse(text);
   } catch (cause) {
     throw storeMisconfigured('the body of a record is not JSON.', cause);
   }
+  if (typeof body !== 'object' || body === null) throw storeMisconfigured('the body of a record is not an object.');
+  const fields = Object.entries(body);
+  if (fields.every(([name]) => BODY.has(name))) return body;
+  const own = Object.fromEntries(fields.filter(([name]) => BODY.has(name)));
+  return { ...own, beyond: Object.fromEntries(fields.filter(([name]) => !BODY.has(name))) };
 }

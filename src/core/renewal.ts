@@ -11,14 +11,18 @@ import type { Instant } from './system.ts';
 /** `lost` is definite; a throw is unknown. `sentAt`: when the write that stands was first sent. */
 export type RenewOnce = (signal: AbortSignal) => Promise<{ readonly kind: 'renewed'; readonly sentAt: Instant } | { readonly kind: 'lost' }>;
 
+/** Not the default reason: an error with a stack would cost more than all else on the way. */
+const STOPPED = 'the work has settled';
+
 export class Renewal {
   readonly #system: System;
   readonly #lifetime: Lifetime;
   readonly #leaseMs: number;
   readonly #renewOnce: RenewOnce;
-  readonly #stop = new AbortController();
+  #stopped = false;
+  #underWay: AbortController | undefined;
   #cancelTimer = (): void => {};
-  #running: Promise<void> = Promise.resolve();
+  #running: Promise<void> | undefined;
 
   constructor(system: System, lifetime: Lifetime, leaseMs: number, renewOnce: RenewOnce) {
     this.#system = system;
@@ -29,14 +33,15 @@ export class Renewal {
   }
 
   /** No renewal is sent after this; one under way is given up. */
-  async stop(): Promise<void> {
-    this.#stop.abort();
+  stop(): Promise<void> | undefined {
+    this.#stopped = true;
+    this.#underWay?.abort(STOPPED);
     this.#cancelTimer();
-    await this.#running;
+    return this.#running;
   }
 
   #schedule(ms: number): void {
-    if (this.#stop.signal.aborted) return;
+    if (this.#stopped) return;
     this.#cancelTimer = this.#system.timers.after(Math.max(1, ms), () => {
       this.#running = this.#renew();
     });
@@ -44,9 +49,10 @@ export class Renewal {
 
   async #renew(): Promise<void> {
     // Also when the invocation is over, whatever becomes of the work: a job that was left behind must not be kept alive by the next invocations.
-    if (this.#stop.signal.aborted || this.#lifetime.remainingMs() <= 0) return;
+    if (this.#stopped || this.#lifetime.remainingMs() <= 0) return;
+    this.#underWay = new AbortController();
     try {
-      const result = await this.#renewOnce(this.#stop.signal);
+      const result = await this.#renewOnce(this.#underWay.signal);
       if (result.kind === 'lost') this.#lifetime.lose('somebody else took it over');
       else {
         this.#lifetime.renewed(result.sentAt);

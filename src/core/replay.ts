@@ -4,10 +4,10 @@
  * @module
  */
 import { decode } from './codec.ts';
-import { PermanentError, RerunSafeError } from './errors.ts';
+import { PermanentError, RerunSafeError, recordTooNew } from './errors.ts';
 import type { FormedGuard } from './guard.ts';
 import { NOT_KEPT_BECAUSE } from './not-kept.ts';
-import type { BlockedWhy, Encoded, RecordId, Whole } from './record.ts';
+import type { BlockedWhy, Encoded, Outcome, RecordId, Whole } from './record.ts';
 import { opened } from './seal.ts';
 import { atOnce, type ValueCodec } from './value-forms.ts';
 
@@ -40,13 +40,20 @@ export function replayOf<T>({ operation, seal, codec }: FormedGuard<T>, id: Reco
     const error = new PermanentError(message, { name, code, data: data === undefined ? undefined : decode(data) });
     return { kind: 'failed', error, replayed: true };
   }
+  mustBeNotStored(outcome);
+  const because = NOT_KEPT_BECAUSE[outcome.reason] ?? outcome.reason;
   throw new RerunSafeError(
     'RESULT_NOT_STORED',
-    `${operation}: the work was done, but its value could not be kept (${NOT_KEPT_BECAUSE[outcome.reason]}). It is not run again.`,
+    `${operation}: the work was done, but its value could not be kept (${because}). It is not run again.`,
     {
       facts: { operation, id, reason: outcome.reason },
     },
   );
+}
+
+/** What was sealed or compressed is seen only here, and may be of a later version. */
+export function mustBeNotStored({ kind }: Extract<Outcome, { kind: 'not-stored' }>): void {
+  if (kind !== 'not-stored') throw recordTooNew(`holds an outcome of a kind that this version does not know (${String(kind)})`, { kind });
 }
 
 function decodedBy<T>(operation: string, codec: ValueCodec<T> | undefined, kept: Encoded): T {

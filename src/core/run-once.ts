@@ -15,7 +15,7 @@ import { keepLocally, recallLocally } from './local-replay.ts';
 import { invalidOptions, isFunction } from './options.ts';
 import { Owned, type Work } from './owned.ts';
 import type { System } from './ports.ts';
-import type { Whole } from './record.ts';
+import type { BlockedWhy, Whole } from './record.ts';
 import { type RunResult, replayOf } from './replay.ts';
 import { inRun, type Run } from './run.ts';
 import { realSystem } from './system.ts';
@@ -74,20 +74,24 @@ export function unwrap<T>(guard: Guard<T>, result: RunResult<T>): T {
     case 'blocked':
       throw new RerunSafeError(
         'BLOCKED',
-        `${operation}: ${BLOCKED_BECAUSE[result.why]}. A person has to say what became of it (resolveRun, forgetRun); nothing was run.`,
+        `${operation}: ${BLOCKED_BECAUSE[result.why] ?? `it is blocked (${result.why})`}. A person has to say what became of it (resolveRun, forgetRun); nothing was run.`,
         { facts: { operation, id: result.id, why: result.why, attempt: result.attempt } },
       );
   }
 }
 
-const BLOCKED_BECAUSE = {
+/** A later version may know more reasons. */
+const BLOCKED_BECAUSE: Readonly<Partial<Record<BlockedWhy, string>>> = {
   unknown: 'an earlier attempt ended with no outcome, and nobody knows what it did',
   attempts: 'as many attempts as maxAttempts allows ended without an outcome',
+  failed: 'it has failed, and is not to run again by itself',
   'step-not-stored': 'a step of it is done and its value could not be kept, so that no attempt gets past it',
-} as const;
+};
 
 type Kept = Pick<Extract<Claimed, { kind: 'replay' }>, 'outcome' | 'attempt' | 'leftMs'>;
 type Claimed = Exclude<ClaimResult, { kind: 'replay' }> | (Extract<ClaimResult, { kind: 'replay' }> & { readonly outcome: Whole });
+
+const isWhole = (claim: ClaimResult): claim is Claimed => claim.kind !== 'replay' || claim.outcome.kind !== 'parts';
 
 /** With what lies beside the record. Where that is gone, the record may be too: it is looked at once more. */
 async function withParts(facts: CallFacts, claim: ClaimResult): Promise<Claimed> {
@@ -134,10 +138,12 @@ export async function runGuarded<T>(guard: FormedGuard<T>, call: Call, work: Wor
     return unguarded(facts, work);
   }
   // Outside of that: a store that has told of an outcome is no reason to run the work.
-  const claim = await withParts(facts, first).catch((error: unknown) => {
-    throw refused(error);
-  });
-  if (claim.kind === 'replay') return replay(claim, claim.waited ? 'waited' : 'replayed', false);
+  const claim = isWhole(first)
+    ? first
+    : await withParts(facts, first).catch((error: unknown) => {
+        throw refused(error);
+      });
+  if (claim.kind === 'replay') return await replay(claim, claim.waited ? 'waited' : 'replayed', false);
   if (claim.kind === 'blocked') {
     tell('blocked', { attempt: claim.attempt });
     return { kind: 'blocked', id: facts.id, why: claim.why, attempt: claim.attempt };
@@ -148,7 +154,7 @@ export async function runGuarded<T>(guard: FormedGuard<T>, call: Call, work: Wor
   }
   const { record, afterUnknown } = claim.held;
   tell(afterUnknown ? 'taken-over' : 'claimed', { attempt: record.attempt, token: record.token });
-  return formed(guard, await new Owned(facts, claim.held, guard, tell).run(work), false);
+  return await formed(guard, await new Owned(facts, claim.held, guard, tell).run(work), false);
 }
 
 function factsOf(guard: Guard, call: Call, system: System): CallFacts {

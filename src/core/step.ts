@@ -11,6 +11,7 @@ import type { UnknownAnswer } from './guard.ts';
 import type { MoveResult } from './move.ts';
 import { invalidOptions } from './options.ts';
 import type { BegunStep, FinishedStep, NotKept } from './record.ts';
+import { mustBeNotStored } from './replay.ts';
 import type { Step } from './run.ts';
 import { opened, type Seal, sealed } from './seal.ts';
 
@@ -148,6 +149,7 @@ function outlived(name: string): RerunSafeError {
 function fromKept<S>({ name, seal, place }: StepFacts<S>, { outcome: stored }: FinishedStep): S {
   const outcome = opened(stored, seal, place);
   if (outcome.kind === 'value') return decode(outcome.value) as S;
+  mustBeNotStored(outcome);
   throw notStored(name, outcome.reason);
 }
 

@@ -112,11 +112,14 @@ class StoreLeases implements Required<LeaseProvider> {
     if (standing === undefined) return undefined;
     const { record, ageMs } = standing;
     const { uncertaintyMs } = this.#store.clock;
-    const held = record.state === 'running' && !isLapsed(record, ageMs, uncertaintyMs);
+    const isOwned = record.state === 'running' && !isLapsed(record, ageMs, uncertaintyMs);
+    // A minimum hold: nobody has it, and nobody gets it.
+    const held = isOwned || (record.state === 'released' && record.leaseMs > 0 && ageMs < record.leaseMs + uncertaintyMs);
     return {
       held,
       token: record.token,
-      ...(held ? { owner: record.owner, remainingMs: Math.max(0, record.leaseMs - ageMs) } : {}),
+      ...(isOwned ? { owner: record.owner } : {}),
+      ...(held ? { remainingMs: Math.max(0, record.leaseMs - ageMs) } : {}),
       ...(record.holder === undefined ? {} : { label: record.holder }),
       ...lastSlotOf(record),
     };

@@ -39,6 +39,8 @@ export interface Found {
   readonly createdAtMs: number;
   /** `begun`: at most once, and nobody knows what it did. `not-stored`: done, and its value could not be kept. */
   readonly steps: readonly FoundStep[];
+  /** How the last attempt ended, as `onThrow` noted it. */
+  readonly note?: string;
   /** Host and invocation of the last attempt. */
   readonly holder?: string;
 }
@@ -120,7 +122,7 @@ const stateOf = (step: StoredStep): FoundStep['state'] =>
   !('outcome' in step) ? 'begun' : step.outcome.kind === 'not-stored' ? 'not-stored' : 'done';
 
 function foundIn({ id, record, ageMs }: Listed, uncertaintyMs: number): Found | undefined {
-  const { operation, state, attempt, createdAtMs, label, holder, blockedWhy, steps = {} } = record;
+  const { operation, state, attempt, createdAtMs, label, holder, blockedWhy, note, steps = {} } = record;
   if (operation === LEASE_OPERATION) return undefined;
   if (state !== 'blocked' && !isLapsed(record, ageMs, uncertaintyMs)) return undefined;
   return {
@@ -133,6 +135,7 @@ function foundIn({ id, record, ageMs }: Listed, uncertaintyMs: number): Found | 
     ageMs,
     createdAtMs,
     steps: Object.entries(steps).map(([name, step]) => ({ name, state: stateOf(step) })),
+    ...(note === undefined ? {} : { note }),
     ...(holder === undefined ? {} : { holder }),
   };
 }

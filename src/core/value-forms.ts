@@ -63,10 +63,17 @@ function isSchema(value: unknown): string | undefined {
 const shown = ({ message, path = [] }: SchemaIssue): string =>
   `${path.map((part) => `.${String(typeof part === 'object' ? part.key : part)}`).join('')}${path.length > 0 ? ': ' : ''}${message}`;
 
+type Completed<T> = Extract<RunResult<T>, { kind: 'completed' }>;
+
 /** The last thing before a result is handed out. */
-export async function formed<T>(guard: FormedGuard<T>, result: RunResult<T>, local: boolean): Promise<RunResult<T>> {
+export function formed<T>(guard: FormedGuard<T>, result: RunResult<T>, local: boolean): RunResult<T> | Promise<RunResult<T>> {
+  const { resultSchema, onReplay } = guard;
+  if (result.kind !== 'completed' || (resultSchema === undefined && onReplay === undefined)) return result;
+  return formedBy(guard, result, local);
+}
+
+async function formedBy<T>(guard: FormedGuard<T>, result: Completed<T>, local: boolean): Promise<RunResult<T>> {
   const { resultSchema, onReplay, operation } = guard;
-  if (result.kind !== 'completed') return result;
   let { value } = result;
   if (resultSchema !== undefined) value = await checked(resultSchema, value, operation, result.replayed);
   if (result.replayed && onReplay !== undefined) value = await onReplay(value, { operation, attempt: result.attempt, local });

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { ThrowVerdict } from '../core/guard.ts';
+import { verdictOf } from '../core/guard.ts';
 import { inRun, type Run } from '../core/run.ts';
 import { handOut } from './hand-out.ts';
 import { isFinal, type KeptReply } from './kept-reply.ts';
@@ -64,7 +64,7 @@ export class GuardedHandler<R> {
     if (reply.rejected) throw new Judged(reply, 'withdraw');
     if (this.#isKept(reply)) return this.#kept(reply);
     const verdict = this.#judge(reply);
-    if (verdict === 'remember') return this.#kept(reply);
+    if (verdictOf(verdict)?.as === 'remember') return this.#kept(reply);
     throw new Judged(reply, verdict);
   }
 
@@ -87,7 +87,7 @@ export class GuardedHandler<R> {
     }
   }
 
-  #judge(reply: HttpReply): ThrowVerdict | undefined {
+  #judge(reply: HttpReply): Judged['verdict'] {
     try {
       return this.#bound.onThrow?.(new HttpNotKept(reply));
     } catch {

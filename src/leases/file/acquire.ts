@@ -23,6 +23,8 @@ export interface Wanted {
 }
 
 const MOST_ROUNDS = 20;
+/** Whoever looks has the lock for an instant, in which a busy machine may take the processor away. */
+const INSTANT_MS = 250;
 
 /**
  * A new file may follow one that was just deleted, whose last token was the clock's reading then, or a few more. The first token is read from the clock
@@ -41,8 +43,8 @@ export async function acquire(place: Place, holds: Holds, key: string, path: str
     await hold.end();
   }
   for (let round = 0; round < MOST_ROUNDS; round += 1) {
-    const file = await lockFile(path, { ...place, signal });
-    if (file === 'held') return told(place, path);
+    const file = await lockedOrTold(place, path, signal);
+    if ('kind' in file) return file;
     let kept = false;
     try {
       const answer = await claim(place, file, wanted);
@@ -83,10 +85,22 @@ function refuseLate(leaseMs: number, since: Instant, signal: AbortSignal | undef
   if (elapsedMs(since, realSystem.clock) >= leaseMs) throw storeUnavailable('the lease ended before its token was on the disk', undefined);
 }
 
-async function told(place: Place, path: string): Promise<Acquired> {
+/** The lock, or who has the lease. Where nobody has, and somebody has the lock all the same, that is waited for, but not for long. */
+async function lockedOrTold(place: Place, path: string, signal: AbortSignal | undefined): Promise<LockedFile | Acquired> {
+  const since = instant(realSystem.clock);
+  do {
+    const file = await lockFile(path, { ...place, signal });
+    if (file !== 'held') return file;
+    const holder = await told(place, path);
+    if (holder !== undefined) return holder;
+  } while (elapsedMs(since, realSystem.clock) < INSTANT_MS);
+  return { kind: 'held' };
+}
+
+/** undefined where it is released, and locked all the same: somebody is just acquiring it, or looks at it. */
+async function told(place: Place, path: string): Promise<Acquired | undefined> {
   const seen = await look(place, path);
   const record = seen?.contents.entry?.body;
-  // Released, and locked all the same: somebody else is just acquiring it.
-  if (!isLeaseRecord(record) || record.state === 'released') return { kind: 'held' };
+  if (!isLeaseRecord(record) || record.state === 'released') return undefined;
   return heldAnswer(record, heldForMs(record, seen?.contents.aside, place.stamp()));
 }

@@ -10,7 +10,7 @@ import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { types } from 'node:util';
 import { RerunSafeError, storeMisconfigured, storeUnavailable, writeUnknown } from '../../core/errors.ts';
-import { checkOptions, isInteger, isSignal, type Rule } from '../../core/options.ts';
+import { checkOptions, isInteger, isSignal, type Rule, type Rules } from '../../core/options.ts';
 import type { Fence } from '../../core/ports.ts';
 import { ifAbsent, targetOf } from './fenced-target.ts';
 import { type LockedFile, lockFile } from './locked-file.ts';
@@ -48,7 +48,7 @@ const AS_THE_FILE: Access = { fileMode: undefined, ownOnly: false, oneName: fals
  */
 export async function fencedWriteFile(path: string, fence: Fence, data: string | Uint8Array, options: FencedWriteOptions = {}): Promise<void> {
   const { mode, ...rest } = options;
-  check('fencedWriteFile', path, fence, { ...options, data }, { data: isData });
+  check('fencedWriteFile', path, fence, { ...options, data }, { data: isData }, { mode: isInteger(0, 0o777) });
   // Taken once: the caller may change it while we wait.
   const bytes = Buffer.from(data as Uint8Array);
   const what = 'write a file under a fence';
@@ -182,16 +182,21 @@ const isPath: Rule = (value) => (typeof value === 'string' && value !== '' && !v
 /** Of other arrays of numbers each would be cut down to a byte; of an object nothing would be left. */
 const isData: Rule = (value) => (typeof value === 'string' || types.isUint8Array(value) ? undefined : 'must be a string or a Uint8Array');
 
-function check(what: string, path: unknown, fence: unknown, options: object, more: Readonly<Record<string, Rule>> = {}): void {
+function check(what: string, path: unknown, fence: unknown, options: object, required: Rules = {}, optional: Rules = {}): void {
   const { id, token } = (fence ?? {}) as Partial<Fence>;
   const rules = {
     path: isPath,
     'fence.id': ((value) => (typeof value === 'string' ? undefined : 'must be a string')) satisfies Rule,
     'fence.token': isInteger(0),
     waitMs: isInteger(0, 2_147_483_647),
-    mode: isInteger(0, 0o777),
     signal: isSignal,
-    ...more,
+    ...required,
+    ...optional,
   };
-  checkOptions(what, { ...options, path, 'fence.id': id, 'fence.token': token }, rules, ['path', 'fence.id', 'fence.token', ...Object.keys(more)]);
+  checkOptions(what, { ...options, path, 'fence.id': id, 'fence.token': token }, rules, [
+    'path',
+    'fence.id',
+    'fence.token',
+    ...Object.keys(required),
+  ]);
 }

@@ -10,6 +10,7 @@ export const codeOf = (error: unknown): string | undefined => (error as NodeJS.E
 /** A person has to act. Everything else (a full disk, too many open files, a fault of the device) may pass. */
 const FOR_A_PERSON: ReadonlySet<string | undefined> = new Set([
   'EACCES',
+  'EEXIST',
   'EISDIR',
   'ELOOP',
   'ENAMETOOLONG',
@@ -28,6 +29,7 @@ const FOR_A_PERSON: ReadonlySet<string | undefined> = new Set([
 const HINTS: Readonly<Record<string, string>> = {
   ENOENT: 'The directory does not exist. Call setUp() once, or make it when you deploy',
   EACCES: 'This user may not use it: an administrator has to make it, or see the option sharedWith',
+  EEXIST: 'A file stands where a directory is needed',
   EPERM: 'This user may not do that',
   ELOOP: 'It is a symbolic link, which is not followed',
   ENOLCK: 'The file system has no locks. It must be a local one',

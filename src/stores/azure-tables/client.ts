@@ -3,8 +3,8 @@
  *
  * @module
  */
-import { Agent as HttpAgent } from 'node:http';
-import { Agent as HttpsAgent } from 'node:https';
+import type { Agent as HttpAgent } from 'node:http';
+import type { Agent as HttpsAgent } from 'node:https';
 import type { TableClient } from '@azure/data-tables';
 import { clientAt } from '../../azure-storage/client-at.ts';
 import { findPlace } from '../../azure-storage/settings.ts';
@@ -38,11 +38,12 @@ export const passedIn = (client: TableClient, requestTimeoutMs: number): Connect
 /** Made once, on first use, so that importing and building a store loads no SDK and needs no settings. */
 export function own(options: OwnClientOptions): Connection {
   const { requestTimeoutMs, maxRetries } = options;
-  const agents = { http: new HttpAgent({ keepAlive: true }), https: new HttpsAgent({ keepAlive: true }) };
+  let agents: Agents | undefined;
   let making: Promise<TableClient> | undefined;
   return {
     client() {
       // A failure is not kept: settings can arrive, and an import can fail for a passing reason.
+      agents ??= agentsOfOurOwn();
       making ??= make(options, agents).catch((error: unknown) => {
         making = undefined;
         throw error;
@@ -51,13 +52,24 @@ export function own(options: OwnClientOptions): Connection {
     },
     limitMs: requestTimeoutMs * (maxRetries + 1) + MAX_RETRY_DELAY_MS * maxRetries,
     close() {
-      agents.http.destroy();
-      agents.https.destroy();
+      agents?.http.destroy();
+      agents?.https.destroy();
     },
   };
 }
 
-async function make(options: OwnClientOptions, agents: { http: HttpAgent; https: HttpsAgent }): Promise<TableClient> {
+interface Agents {
+  readonly http: HttpAgent;
+  readonly https: HttpsAgent;
+}
+
+/** Loaded with the SDK, not before. */
+function agentsOfOurOwn(): Agents {
+  const [http, https] = [process.getBuiltinModule('node:http'), process.getBuiltinModule('node:https')];
+  return { http: new http.Agent({ keepAlive: true }), https: new https.Agent({ keepAlive: true }) };
+}
+
+async function make(options: OwnClientOptions, agents: Agents): Promise<TableClient> {
   const { connection, tableName, maxRetries, requestTimeoutMs } = options;
   const place = findPlace('table', connection, process.env);
   const { RestError, TableClient } = await loadPackage('@azure/data-tables', () => import('@azure/data-tables'));

@@ -76,7 +76,7 @@ async function send(
   if ('landed' in submitted) return { ok: true, version: submitted.landed.subResponses.at(-1)?.etag ?? '' };
   const { refusal, doubt } = submitted;
   if (refusal === undefined) throw doubt;
-  const current = await readAfter(read, id, refusal, signal && { signal });
+  const current = await readAfter(read, id, signal && { signal });
   // Not by the number in the service's message: the row itself says whether its condition held.
   if (current?.version !== version) return conflict(current);
   throw theirs(refusal);

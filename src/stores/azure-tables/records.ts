@@ -76,15 +76,15 @@ const written = (headers: object): Written => ({ ok: true, version: etagOf(heade
 export const conflict = (current: Stored | undefined): Conflict => ({ ok: false, reason: 'conflict', current });
 
 async function standing(read: Records['read'], id: RecordId, refusal: Refusal, call?: CallOptions): Promise<Stored | undefined> {
-  return refusal.refused === 'absent' ? undefined : readAfter(read, id, refusal, call);
+  return refusal.refused === 'absent' ? undefined : readAfter(read, id, call);
 }
 
-/** What stands there after a refusal. Where an earlier try may have been applied and this cannot be looked up, the write is in doubt. */
-export async function readAfter(read: Records['read'], id: RecordId, { doubt }: Refusal, call?: CallOptions): Promise<Stored | undefined> {
+/** What stands there after a refusal. The network may have delivered the write twice: where this cannot be looked up, it is in doubt. */
+export async function readAfter(read: Records['read'], id: RecordId, call?: CallOptions): Promise<Stored | undefined> {
   try {
     return await read(id, call);
   } catch (error) {
-    if (doubt && isRerunSafeError(error, 'STORE_UNAVAILABLE')) throw writeUnknown('a refused write could not be looked up', error);
+    if (isRerunSafeError(error, 'STORE_UNAVAILABLE')) throw writeUnknown('a refused write could not be looked up', error);
     throw error;
   }
 }

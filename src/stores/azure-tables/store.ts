@@ -5,7 +5,7 @@
  */
 import type { TableClient } from '@azure/data-tables';
 import { checkOptions, has, invalidOptions, isInteger, isName, type Rules } from '../../core/options.ts';
-import type { ListQuery, RecordStore } from '../../core/ports.ts';
+import type { ListQuery, PartsStore } from '../../core/ports.ts';
 import { type Connection, own, passedIn } from './client.ts';
 import { azureTables } from './internals.ts';
 import { PART_LIMITS, partsAt } from './parts.ts';
@@ -60,7 +60,7 @@ const RULES: Rules = {
   maxRetries: isInteger(0, 10),
 };
 
-export interface TableStore extends Required<RecordStore> {
+export interface TableStore extends PartsStore {
   /** Also what is pinned to partitions of yours, and these carry their `partitionKey`. Reads through the whole table, your rows included. */
   list(query: ListQuery): AsyncIterable<ListedInTable>;
   /**
@@ -74,7 +74,7 @@ export interface TableStore extends Required<RecordStore> {
    *
    * @example const orders = store.inPartition(`customer-${customerId}`);
    */
-  inPartition(partitionKey: string): Required<RecordStore>;
+  inPartition(partitionKey: string): PartsStore;
 }
 
 /**
@@ -98,10 +98,10 @@ export function tableStore(options: TableStoreOptions = {}): TableStore {
   const clock = serviceClock();
   const request = requester(connection.client, connection.limitMs, clock);
 
-  const storeAt = (place: Place): Required<RecordStore> => {
+  const storeAt = (place: Place): PartsStore => {
     const table: Table = { request, uncertaintyMs, place, nowMs: clock.nowMs };
     const records = recordsAt(request, place);
-    const store: Required<RecordStore> = {
+    const store: PartsStore = {
       ...records,
       ...partsAt(request, place),
       name: 'azure-tables',

@@ -33,6 +33,8 @@ export interface Session {
   readonly read: Send;
   /** Any try of it that may have taken effect puts the whole call in doubt. */
   readonly write: Send;
+  /** Looks for what refused a write. The network may have delivered that twice: where this fails, the write is in doubt. */
+  readonly lookUp: Send;
 }
 
 export interface Connection {
@@ -67,8 +69,9 @@ export function connect({ client: given, tableName: ownTable, partitionKey, requ
     const limit = timeLimit(requestTimeoutMs, options?.signal);
     const tries = { sent: false, inDoubt: false, writesUnderWay: 0 };
 
-    const sender = (isWrite: boolean): Send =>
-      async function send(make) {
+    const sender = (does: keyof Session): Send => {
+      const isWrite = does === 'write';
+      return async function send(make) {
         const sdk = await loadSdk();
         const command = make(sdk);
         command.middlewareStack.add(
@@ -84,7 +87,7 @@ export function connect({ client: given, tableName: ownTable, partitionKey, requ
               return result;
             } catch (error) {
               // The SDK tries again by itself, and only its last failure is thrown: an earlier try may have been the one that took effect.
-              if (isWrite && mayHaveHappened(error)) tries.inDoubt = true;
+              if (does === 'lookUp' || (isWrite && mayHaveHappened(error))) tries.inDoubt = true;
               clock.learn(dateOf((error as { $response?: unknown } | null)?.$response), sentAtMs, Date.now());
               throw error;
             } finally {
@@ -96,10 +99,11 @@ export function connect({ client: given, tableName: ownTable, partitionKey, requ
         );
         return limit.race(clientOf(sdk).send(command, { abortSignal: limit.signal }));
       };
+    };
 
     try {
       limit.signal.throwIfAborted();
-      return await body({ read: sender(false), write: sender(true) });
+      return await body({ read: sender('read'), write: sender('write'), lookUp: sender('lookUp') });
     } catch (error) {
       const inDoubt = tries.inDoubt || tries.writesUnderWay > 0;
       if (isRerunSafeError(error) && !(inDoubt && error.code === 'STORE_UNAVAILABLE')) throw error;

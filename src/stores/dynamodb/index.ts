@@ -3,13 +3,13 @@
  *
  * @module
  */
-import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
-import { storeUnavailable } from '../../core/errors.ts';
+import type { DynamoDBClient, Put } from '@aws-sdk/client-dynamodb';
+import { storeUnavailable, writeUnknown } from '../../core/errors.ts';
 import { checkOptions, has, invalidOptions, isInteger, isName, type Rules } from '../../core/options.ts';
-import type { CallOptions, Conflict, RecordStore, Stored, TooLarge, WriteResult } from '../../core/ports.ts';
+import type { CallOptions, Conflict, PartsStore, RecordStore, Stored, TooLarge, WriteResult } from '../../core/ports.ts';
 import { COLUMNS, type RecordId, type RecordToWrite, type Version } from '../../core/record.ts';
 import { purgeTable, scan, type Table } from './clean-up.ts';
-import { connect, type Session } from './client.ts';
+import { connect, type Send, type Session } from './client.ts';
 import { dynamodb, type Internals } from './internals.ts';
 import { fromItem, type Item, itemBytes, type Layout, MAX_ITEM_BYTES, toItem } from './item.ts';
 import { isConditionFailed, isItemTooLarge } from './map-error.ts';
@@ -100,7 +100,7 @@ function isAttribute(value: unknown): string | undefined {
  * const store = dynamodbStore({ tableName: 'rerunsafe' });
  * await runOnce({ store, operation: 'payments/charge', key: orderId }, (run) => charge(order, run.keyFor('charge')));
  */
-export function dynamodbStore(options: DynamodbStoreOptions = {}): Required<RecordStore> {
+export function dynamodbStore(options: DynamodbStoreOptions = {}): PartsStore {
   const { tableName, layout, uncertaintyMs, inlineBytes, connection } = configure(options);
   const { partitionKey } = layout;
   const { clock } = connection;
@@ -112,8 +112,8 @@ export function dynamodbStore(options: DynamodbStoreOptions = {}): Required<Reco
   };
   const table: Table = { connection, tableName, partitionKey, toStored };
 
-  const get = async (session: Session, id: RecordId): Promise<Stored | undefined> => {
-    const { Item } = await session.read((sdk) => new sdk.GetItemCommand({ TableName: tableName, Key: keyOf(id), ConsistentRead: true }));
+  const get = async (read: Send, id: RecordId): Promise<Stored | undefined> => {
+    const { Item } = await read((sdk) => new sdk.GetItemCommand({ TableName: tableName, Key: keyOf(id), ConsistentRead: true }));
     return Item === undefined ? undefined : toStored(Item);
   };
   /** Undefined: it was written. Not every service returns the item with its refusal, and "not returned" must not pass for "absent". */
@@ -125,7 +125,7 @@ export function dynamodbStore(options: DynamodbStoreOptions = {}): Required<Reco
       if (isItemTooLarge(error)) return { ok: false, reason: 'too-large' };
       if (!isConditionFailed(error)) throw error;
       const { Item: standing } = error as { Item?: Item };
-      return { ok: false, reason: 'conflict', current: standing === undefined ? await get(session, id) : toStored(standing) };
+      return { ok: false, reason: 'conflict', current: standing === undefined ? await get(session.lookUp, id) : toStored(standing) };
     }
   };
   const onlyAbsent = { ConditionExpression: 'attribute_not_exists(#key)', ExpressionAttributeNames: { '#key': partitionKey } };
@@ -135,22 +135,39 @@ export function dynamodbStore(options: DynamodbStoreOptions = {}): Required<Reco
     ExpressionAttributeValues: { ':version': { S: version } },
   });
 
-  const guardedPut: Internals['guardedPut'] = (id, record, version) => {
-    // Stamped once: all tries of this call carry the moment of the first.
-    const item = toItem(id, { ...record, writtenAtMs: clock.nowMs() }, layout);
+  const stampedPut = (id: RecordId, record: RecordToWrite, version: Version | undefined, writtenAtMs: number): Put | 'too-large' => {
+    const item = toItem(id, { ...record, writtenAtMs }, layout);
     if (itemBytes(item) > MAX_ITEM_BYTES) return 'too-large';
     const condition = version === undefined ? onlyAbsent : onlyVersion(version);
     return { TableName: tableName, Item: item, ReturnValuesOnConditionCheckFailure: 'ALL_OLD', ...condition };
   };
+  const guardedPut: Internals['guardedPut'] = (id, record, version) => stampedPut(id, record, version, clock.nowMs());
 
   const put = async (id: RecordId, record: RecordToWrite, version: Version | undefined, call?: CallOptions): Promise<WriteResult> => {
-    const input = guardedPut(id, record, version);
+    // Stamped once: all tries of this call carry the moment of the first.
+    const [stampMs, offsetMs] = [clock.nowMs(), clock.offsetMs()];
+    const input = stampedPut(id, record, version, stampMs);
     if (input === 'too-large') return { ok: false, reason: 'too-large' };
     const attempts = version === undefined ? CREATE_ATTEMPTS : 1;
+    /** The first answer of a process may show that its clock is wrong, and with it the stamp: others would take the record hours too early, or never. */
+    const restamp = async (session: Session): Promise<Conflict | TooLarge | undefined> => {
+      const wrongByMs = clock.offsetMs() - offsetMs;
+      if (Math.abs(wrongByMs) <= uncertaintyMs) return undefined;
+      const again = stampedPut(id, record, record.revision, Math.round(stampMs + wrongByMs)) as Put;
+      const write = session.write((sdk) => new sdk.PutItemCommand(again));
+      return refusal(session, id, write).catch((error: unknown) => {
+        // The record stands: whatever became of its stamp, nobody may say that nothing was changed.
+        throw writeUnknown('a record stands, and its stamp could not be set right', error);
+      });
+    };
     return connection.call(call, async (session) => {
       for (let attempt = 1; attempt <= attempts; attempt++) {
         const write = session.write((sdk) => new sdk.PutItemCommand(input));
         const refused = await refusal(session, id, write);
+        // It may have been refused by itself: an SDK that tries again after a lost answer.
+        const landed = refused === undefined || (refused.reason === 'conflict' && refused.current?.record.revision === record.revision);
+        const taken = landed ? await restamp(session) : undefined;
+        if (taken !== undefined) return taken;
         if (refused === undefined) return { ok: true, version: record.revision };
         if (refused.reason === 'too-large' || refused.current !== undefined || attempts === 1) return refused;
       }
@@ -166,10 +183,10 @@ export function dynamodbStore(options: DynamodbStoreOptions = {}): Required<Reco
       return refused?.reason === 'conflict' ? refused : { ok: true, version };
     });
 
-  const read: RecordStore['read'] = (id, call) => connection.call(call, (session) => get(session, id));
+  const read: RecordStore['read'] = (id, call) => connection.call(call, (session) => get(session.read, id));
   const parts = partItems(connection, tableName, layout);
 
-  const store: Required<RecordStore> = {
+  const store: PartsStore = {
     name: 'dynamodb',
     limits: { maxRecordBytes: MAX_ITEM_BYTES, inlineBytes, maxKeyBytes: 1024, parts: PART_LIMITS },
     clock: { source: 'caller', uncertaintyMs, nowMs: clock.nowMs },

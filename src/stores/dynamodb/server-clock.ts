@@ -7,6 +7,8 @@
 export interface ServerClock {
   /** Epoch ms. */
   nowMs(): number;
+  /** What is added to the caller's clock for that, ms. */
+  offsetMs(): number;
   /** `date`: the header of a response; the moments are the caller's, epoch ms. */
   learn(date: string | undefined, sentAtMs: number, receivedAtMs: number): void;
 }
@@ -19,8 +21,10 @@ export interface ServerClock {
 export function serverClock(wallMs: () => number = Date.now): ServerClock {
   let lowMs = Number.NEGATIVE_INFINITY;
   let highMs = Number.POSITIVE_INFINITY;
+  const offsetMs = (): number => (lowMs <= 0 && highMs >= 0 ? 0 : (lowMs + highMs) / 2);
   return {
-    nowMs: () => Math.round(wallMs() + (lowMs <= 0 && highMs >= 0 ? 0 : (lowMs + highMs) / 2)),
+    nowMs: () => Math.round(wallMs() + offsetMs()),
+    offsetMs,
     learn(date, sentAtMs, receivedAtMs) {
       const dateMs = Date.parse(date ?? '');
       // A clock that stepped back in between would give bounds the wrong way round.
@@ -36,4 +40,4 @@ export function serverClock(wallMs: () => number = Date.now): ServerClock {
 }
 
 /** Somebody else's clock, believed as it is. */
-export const uncorrected = (clock: { nowMs(): number }): ServerClock => ({ nowMs: () => clock.nowMs(), learn: () => {} });
+export const uncorrected = (clock: { nowMs(): number }): ServerClock => ({ nowMs: () => clock.nowMs(), offsetMs: () => 0, learn: () => {} });

@@ -82,7 +82,7 @@ function isPassing(reasons: readonly CancellationReason[]): boolean {
 
 /** Not every service returns the item with its refusal, and "not returned" must not pass for "absent". */
 async function read(session: Session, { TableName, Key }: Transaction<never>['at']): Promise<Item | undefined> {
-  return (await session.read((sdk) => new sdk.GetItemCommand({ TableName, Key, ConsistentRead: true }))).Item;
+  return (await session.lookUp((sdk) => new sdk.GetItemCommand({ TableName, Key, ConsistentRead: true }))).Item;
 }
 
 /** @throws RerunSafeError `INVALID_OPTIONS` */

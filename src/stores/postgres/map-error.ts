@@ -29,6 +29,9 @@ export const isSerializationFailure = (error: unknown): boolean => hasState(erro
 /** Somebody holds a row for longer than `lock_timeout`. */
 export const isLockTimeout = (error: unknown): boolean => hasState(error, '55P03');
 
+/** A prepared statement that is not there, is there already, or whose table has changed since: nothing was run. */
+export const isNameRefused = (error: unknown): boolean => hasState(error, '26000', '42P05', '0A000');
+
 /** The server has ended a transaction that said nothing for too long, and with it the connection. */
 export const isTimedOut = (error: unknown): boolean => hasState(error, '25P03');
 

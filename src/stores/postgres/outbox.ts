@@ -46,7 +46,7 @@ export function postgresOutbox(options: PostgresOutboxOptions): OutboxPlace {
   checkOptions('postgresOutbox', options, { pool: has('query', 'connect'), ...OUTBOX_RULES, requestTimeoutMs: isInteger(1) }, ['pool']);
   const { pool, outboxTable = DEFAULT_OUTBOX_TABLE, requestTimeoutMs = DEFAULT_REQUEST_TIMEOUT_MS } = options;
   const sql = outboxSql(options);
-  const connection = connect(givenPool(pool), requestTimeoutMs);
+  const connection = connect(givenPool(pool), requestTimeoutMs, false);
   const send = (what: string, writes: boolean, text: string, values: unknown[], given?: CallOptions): Promise<Answer> =>
     connection.call(given, (ask) => ask({ what: `${what} of the outbox ${outboxTable}`, text, values, writes }));
 

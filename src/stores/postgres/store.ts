@@ -4,8 +4,8 @@
  * @module
  */
 import { storeUnavailable } from '../../core/errors.ts';
-import { checkOptions, has, invalidOptions, isInteger, type Rules } from '../../core/options.ts';
-import type { CallOptions, Conflict, PlainStore, Stored, WriteResult, Written } from '../../core/ports.ts';
+import { checkOptions, has, invalidOptions, isBoolean, isInteger, type Rules } from '../../core/options.ts';
+import type { BatchStore, CallOptions, Conflict, Stored, WriteResult, Written } from '../../core/ports.ts';
 import type { RecordId, RecordToWrite, Version } from '../../core/record.ts';
 import { purgeTable, scan, type Table } from './clean-up.ts';
 import { type Ask, connect, type Row } from './connection.ts';
@@ -19,6 +19,7 @@ import { givenClient, givenPool, ownPool, type Source } from './source.ts';
 import { bytesOf, sqlFor, toRecord, toValues } from './table.ts';
 import { escaped } from './text.ts';
 import { MOST_MS } from './transaction.ts';
+import { writeAll } from './write-all.ts';
 
 export interface PostgresStoreOptions {
   /** A `Pool` of `pg`; stays yours to end. Listen to its `error` event: without that, the end of an idle connection ends the process. */
@@ -35,6 +36,12 @@ export interface PostgresStoreOptions {
   readonly tableName?: string;
   /** For `setUp()` alone: the tables of the outbox. Default `rerunsafe_outbox`. */
   readonly outboxTable?: string;
+  /**
+   * Statements are prepared once for each connection, which halves what the server does for each; where a pooler does not know of that, they are sent without,
+   * by themselves. Default: true for a pool of the store's own. For a pool or a client of yours false, since what you made may stand between: `true` where
+   * it takes `query({ name, text, values })`, as `pg` does. `false` for a proxy that binds a connection to its client for it (RDS Proxy).
+   */
+  readonly preparedStatements?: boolean;
   /** The longest time for a call, the wait for a free connection included, ms. Default 10,000. */
   readonly requestTimeoutMs?: number;
   /** The longest wait for a row that another transaction holds, ms, then `STORE_UNAVAILABLE`. Less than `requestTimeoutMs`. Default 3000. */
@@ -53,6 +60,7 @@ const RULES: Rules = {
   client: has('query'),
   connectionString: (value) => (typeof value === 'string' && value !== '' ? undefined : 'must be a connection string'),
   maxConnections: isInteger(1, 1_000),
+  preparedStatements: isBoolean,
   ...TABLE_RULES,
   ...OUTBOX_RULES,
   requestTimeoutMs: isInteger(1, MOST_MS),
@@ -77,10 +85,10 @@ const MOST_ROUNDS = 8;
  * await store.setUp(); // once, when deployed
  * await runOnce({ store, operation: 'payments/charge', key: order.id, input: order }, () => charge(order));
  */
-export function postgresStore(options: PostgresStoreOptions = {}): PlainStore {
+export function postgresStore(options: PostgresStoreOptions = {}): BatchStore {
   const { source, place, name, lockTimeoutMs, requestTimeoutMs, uncertaintyMs, maxRecordBytes } = configure(options);
   const sql = sqlFor(name);
-  const connection = connect(source, requestTimeoutMs);
+  const connection = connect(source, requestTimeoutMs, options.preparedStatements ?? (options.pool === undefined && options.client === undefined));
   const time = serverTime();
   const lockLimit = String(lockTimeoutMs);
 
@@ -141,13 +149,17 @@ export function postgresStore(options: PostgresStoreOptions = {}): PlainStore {
     return isConflict(answer) ? answer : { ok: true, version: record.revision, token: Number(answer.written_token) };
   };
 
-  const store: PlainStore = {
+  const create: BatchStore['create'] = (id, record, call) => write('create', id, record, call);
+  const replace: BatchStore['replace'] = (id, record, version, call) => write('replace', id, record, call, version);
+
+  const store: BatchStore = {
     name: 'postgres',
     limits: { maxRecordBytes, inlineBytes: maxRecordBytes, maxKeyBytes: 1024 },
     clock: { source: 'store', uncertaintyMs, nowMs: time.nowMs },
     read: (id, call) => connection.call(call, (ask) => find(ask, id)),
-    create: (id, record, call) => write('create', id, record, call),
-    replace: (id, record, version, call) => write('replace', id, record, call, version),
+    create,
+    replace,
+    batch: { create, replace, writeAll: (writes) => writeAll({ connection, sql, time, lockTimeoutMs, maxRecordBytes, toStored }, writes) },
     async delete(id, version, call): Promise<Written | Conflict> {
       const answer = await conditional('delete', sql.remove, id, [escaped(version)], call, version);
       return isConflict(answer) ? answer : { ok: true, version };

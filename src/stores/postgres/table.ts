@@ -29,6 +29,10 @@ export interface Sql {
   readonly replace: string;
   /** `$1` lock limit, `$2` id, `$3` the revision that must stand. The same. */
   readonly remove: string;
+  /** As `create` for many: `$2` ids, then a list for each of {@link toValues}. A row for each, in any order, `asked_id` tells whose. */
+  readonly createAll: string;
+  /** As `replace` for many: `$2` ids, `$3` the revisions that must stand, then the lists. The same. */
+  readonly replaceAll: string;
   /** `$1` id. `owner` and `token` of a fence. */
   readonly holder: string;
 }
@@ -49,6 +53,13 @@ export function sqlFor(table: string): Sql {
   const conditional = (statement: string): string =>
     `WITH ${asked}, written AS (${statement} RETURNING r.token)
 SELECT asked.now_ms, written.token AS written_token, s.* FROM asked LEFT JOIN written ON true LEFT JOIN ${table} AS s ON s.id = $2 AND written.token IS NULL`;
+  const conditionalAll = (condition: '' | 'expected, ', statement: string): string => {
+    const lists = condition === '' ? ['$2::text[]'] : ['$2::text[]', '$3::text[]'];
+    const all = [...lists, ...parametersFrom(2 + lists.length).map((parameter) => `${parameter}[]`)].join(', ');
+    return `WITH ${asked}, given AS MATERIALIZED (SELECT * FROM unnest(${all}) AS g (id, ${condition}${WRITTEN_COLUMNS.join(', ')})), written AS (${statement} RETURNING r.id, r.token)
+SELECT asked.now_ms, g.id AS asked_id, written.token AS written_token, s.* FROM asked CROSS JOIN given AS g LEFT JOIN written ON written.id = g.id LEFT JOIN ${table} AS s ON s.id = CASE WHEN written.token IS NULL THEN g.id END`;
+  };
+  const given = WRITTEN_COLUMNS.map((name) => (name === 'token' ? 'greatest(g.token, asked.now_ms)' : `g.${name}`));
   const first = parametersFrom(3).map((value, at) => (at === AT.token ? `greatest(${value}, asked.now_ms)` : value));
   const changes = parametersFrom(4).map((value, at) => `${WRITTEN_COLUMNS[at]} = ${value}`);
   return {
@@ -58,6 +69,14 @@ SELECT asked.now_ms, written.token AS written_token, s.* FROM asked LEFT JOIN wr
     ),
     replace: conditional(
       `UPDATE ${table} AS r SET ${changes.join(', ')}, written_at_ms = asked.now_ms FROM asked WHERE r.id = $2 AND r.revision = $3`,
+    ),
+    createAll: conditionalAll(
+      '',
+      `INSERT INTO ${table} AS r (id, ${WRITTEN_COLUMNS.join(', ')}, written_at_ms) SELECT g.id, ${given.join(', ')}, asked.now_ms FROM given AS g CROSS JOIN asked ORDER BY g.id ON CONFLICT (id) DO NOTHING`,
+    ),
+    replaceAll: conditionalAll(
+      'expected, ',
+      `UPDATE ${table} AS r SET ${WRITTEN_COLUMNS.map((name) => `${name} = g.${name}`).join(', ')}, written_at_ms = asked.now_ms FROM given AS g CROSS JOIN asked WHERE r.id = g.id AND r.revision = g.expected`,
     ),
     remove: conditional(`DELETE FROM ${table} AS r USING asked WHERE r.id = $2 AND r.revision = $3`),
     holder: `SELECT owner, token FROM ${table} WHERE id = $1`,

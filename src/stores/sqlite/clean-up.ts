@@ -5,7 +5,7 @@
  */
 import type { Listed, ListQuery, PurgeQuery, Stored } from '../../core/ports.ts';
 import { isPurgeable, unlessTooNew } from '../../core/purge.ts';
-import type { RecordId, StoredRecord } from '../../core/record.ts';
+import type { RecordId, StoredRecord, Version } from '../../core/record.ts';
 import type { Connection } from './connection.ts';
 import { type Sql, toRecord } from './table.ts';
 
@@ -51,23 +51,31 @@ const isWanted = ({ record, ageMs }: Stored, { operation, state, olderThanMs }: 
   (state === undefined || record.state === state) &&
   (olderThanMs === undefined || ageMs > olderThanMs);
 
-/** Found under no lock, removed under one, each on condition of the version it was judged by: one commit for a page, and writers wait for that long only. */
+/**
+ * Found under no lock, removed under one, each on condition of the version it was judged by. As many to a commit as there are rows in a page, however many
+ * pages they come from: writers wait for each commit, and each waits for the disk.
+ */
 export async function purgeTable(table: Table, uncertaintyMs: number, query: PurgeQuery): Promise<{ removed: number }> {
   const { connection, sql, toStored } = table;
   const { operation, limit = Number.POSITIVE_INFINITY } = query;
   let removed = 0;
+  let due: { readonly id: RecordId; readonly version: Version }[] = [];
+  const flush = async (): Promise<void> => {
+    const wanted = due.splice(0, limit - removed);
+    due = [];
+    if (wanted.length === 0) return;
+    removed += await connection.write(
+      undefined,
+      ({ prepare }) => wanted.filter(({ id, version }) => prepare(sql.remove).run(id, version).changes === 1).length,
+    );
+  };
   if (limit <= 0) return { removed };
   for await (const rows of pages(table, operation)) {
-    const due = rows.flatMap(({ id, ...row }) =>
-      unlessTooNew(() => ({ id, ...toStored(toRecord(row)) })).filter((found) => isPurgeable(found, query, uncertaintyMs)),
-    );
-    const wanted = due.slice(0, limit - removed);
-    if (wanted.length > 0)
-      removed += await connection.write(
-        undefined,
-        ({ prepare }) => wanted.filter(({ id, version }) => prepare(sql.remove).run(id, version).changes === 1).length,
-      );
-    if (removed >= limit) break;
+    const found = rows.flatMap(({ id, ...row }) => unlessTooNew(() => ({ id, ...toStored(toRecord(row)) })));
+    due.push(...found.filter((one) => isPurgeable(one, query, uncertaintyMs)).map(({ id, version }) => ({ id, version })));
+    if (due.length >= Math.min(PAGE_ROWS, limit - removed)) await flush();
+    if (removed >= limit) return { removed };
   }
+  await flush();
   return { removed };
 }

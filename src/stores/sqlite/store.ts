@@ -5,7 +5,7 @@
  */
 import type { DatabaseSync } from 'node:sqlite';
 import { checkOptions, has, invalidOptions, isInteger, isName, type Rule, type Rules } from '../../core/options.ts';
-import type { PlainStore } from '../../core/ports.ts';
+import type { BatchStore } from '../../core/ports.ts';
 import { purgeTable, scan, type Table } from './clean-up.ts';
 import { connect } from './connection.ts';
 import { sqlite } from './internals.ts';
@@ -13,6 +13,7 @@ import { rowsOf } from './rows.ts';
 import { databaseFile, givenDatabase } from './source.ts';
 import { DEFAULT_TABLE_NAME, isTableName, sqlFor } from './table.ts';
 import { DEFAULT_BUSY_TIMEOUT_MS, isBusyTimeout } from './when-free.ts';
+import { writeAll } from './write-all.ts';
 
 export interface SqliteStoreOptions {
   /**
@@ -70,7 +71,7 @@ const WALL = { nowMs: (): number => Date.now() };
  * await store.setUp(); // once, when deployed
  * await runOnce({ store, operation: 'reports/nightly', key: '2026-03-01' }, () => writeReport());
  */
-export function sqliteStore(options: SqliteStoreOptions): PlainStore {
+export function sqliteStore(options: SqliteStoreOptions): BatchStore {
   const { source, sql, busyTimeoutMs, uncertaintyMs, maxRecordBytes, clock } = configure(options);
   const nowMs = (): number => Math.floor(clock.nowMs());
   const connection = connect(source, busyTimeoutMs);
@@ -78,18 +79,22 @@ export function sqliteStore(options: SqliteStoreOptions): PlainStore {
   const rows = rowsOf(sql, nowMs, maxRecordBytes);
   const table: Table = { connection, sql, toStored: rows.toStored };
 
-  const store: PlainStore = {
+  const create: BatchStore['create'] = async (id, record, call) => {
+    // A replay must not queue for the write lock: what stands already is refused by a look.
+    const current = await connection.read(call, (session) => rows.find(session, id));
+    if (current !== undefined) return { ok: false, reason: 'conflict', current };
+    return connection.write(call, (session) => rows.put(session, id, record, undefined));
+  };
+  const replace: BatchStore['replace'] = (id, record, version, call) => connection.write(call, (session) => rows.put(session, id, record, version));
+
+  const store: BatchStore = {
     name: 'sqlite',
     limits: { maxRecordBytes, inlineBytes: maxRecordBytes, maxKeyBytes: 1024 },
     clock: { source: 'store', uncertaintyMs, nowMs },
     read: (id, call) => connection.read(call, (session) => rows.find(session, id)),
-    async create(id, record, call) {
-      // A replay must not queue for the write lock: what stands already is refused by a look.
-      const current = await connection.read(call, (session) => rows.find(session, id));
-      if (current !== undefined) return { ok: false, reason: 'conflict', current };
-      return connection.write(call, (session) => rows.put(session, id, record, undefined));
-    },
-    replace: (id, record, version, call) => connection.write(call, (session) => rows.put(session, id, record, version)),
+    create,
+    replace,
+    batch: { create, replace, writeAll: (writes) => writeAll({ connection, rows }, writes) },
     delete: (id, version, call) => connection.write(call, (session) => rows.remove(session, id, version)),
     list: (query) => scan(table, query),
     purge: (query) => purgeTable(table, uncertaintyMs, query),

@@ -89,12 +89,12 @@ export const holding: readonly LeaseCase[] = [
     title: 'names are independent of each other, also those that differ only in a sign, in case, or at the end of 300 letters',
     async run(subject) {
       const names = oddNames();
-      const holders = new Map<string, { owner: string; token: number }>();
-      for (const name of names) holders.set(name, await hold(subject, name));
-      for (const [name, holder] of holders) {
+      const holders = await Promise.all(names.map(async (name) => ({ name, holder: await hold(subject, name) })));
+      const giveBack = async ({ name, holder }: (typeof holders)[number]): Promise<void> => {
         assert.equal(await subject.leases.renew(name, { ...holder, leaseMs: subject.longMs }), 'renewed', JSON.stringify(name));
         assert.equal(await subject.leases.release(name, holder), 'released', JSON.stringify(name));
-      }
+      };
+      await Promise.all(holders.map(giveBack));
     },
   },
   {

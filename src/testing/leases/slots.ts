@@ -121,6 +121,10 @@ export const slots: readonly LeaseCase[] = [
       for (let round = 0; round < 3; round += 1) assert.equal(await leases.renew(name, { ...holder, leaseMs }), 'renewed');
       assert.equal(await leases.release(name, { ...holder, holdMs: longMs }), 'released');
       await assertHeld(subject, name);
+      // What is told of it agrees with what an acquisition meets; whose it was is over.
+      const told = await leases.read(name);
+      assert.equal(told?.held, true);
+      assert.equal(told?.owner, undefined);
     },
   },
 ];

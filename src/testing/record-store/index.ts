@@ -5,6 +5,7 @@ import { conditions } from './conditions.ts';
 import { fidelity } from './fidelity.ts';
 import { partCases } from './parts.ts';
 import { races } from './races.ts';
+import { several } from './several.ts';
 import type { RaceSizes, RecordStoreSubject } from './subject.ts';
 
 export interface RecordStoreConformanceOptions {
@@ -37,6 +38,7 @@ export function recordStoreConformance({ name, describe, it, createStore, concur
     age: ageing,
     'listing and purging': cleaning,
     'large outcomes': partCases,
+    'several at once': several,
     races: races(concurrency),
   };
   register({ describe, it }, `record store: ${name}`, groups, createStore);

@@ -4,7 +4,6 @@
  * @module
  */
 import { isUtf8 } from 'node:buffer';
-import { STATUS_CODES } from 'node:http';
 import type { ALBResult, APIGatewayProxyResult, APIGatewayProxyStructuredResultV2 } from 'aws-lambda';
 import type { HttpReply } from '../../../http/guard-http.ts';
 import { HandedStreams, isStream } from './handed-streams.ts';
@@ -94,6 +93,8 @@ export function resultFrom(shape: HttpShape, reply: HttpReply): APIGatewayProxyR
   const common = { statusCode, body: bytes.toString(isBase64Encoded ? 'base64' : 'utf8'), isBase64Encoded };
   if (shape === 'v2') return { ...common, ...headersOfV2(lines) };
   if (shape === 'v1') return { ...common, ...headersOfV1(lines) };
+  // Loaded for a load balancer: it takes as long as all the rest.
+  const { STATUS_CODES } = process.getBuiltinModule('node:http');
   const statusDescription = `${statusCode} ${STATUS_CODES[statusCode] ?? 'Unknown'}`;
   if (shape === 'alb') return { ...common, statusDescription, headers: joined(lines) };
   return { ...common, statusDescription, multiValueHeaders: Object.fromEntries(grouped(lines)) };
