@@ -137,6 +137,13 @@ module.exports = {
       to: { path: '^dist/', dependencyTypes: ['local'], dependencyTypesNot: ['aliased'] },
     },
     {
+      name: 'libraries-of-the-command-line',
+      comment: 'Arguments, tables and files are read by the command line alone: no function ships what that needs.',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/cli/' },
+      to: { path: '(^|/)node_modules/(commander|@bomb\\.sh|cli-table3|env-paths|which|tinyglobby|ms)/' },
+    },
+    {
       name: 'no-undeclared-packages',
       comment: 'A package that happens to be hoisted is not there at the user.',
       severity: 'error',

@@ -9,7 +9,7 @@ import { endAll, idOf, isFree, startWorker } from './kill-stage.ts';
 import { type KillPlace, OPERATION } from './kill-task.ts';
 import { dynamodbPlace } from './places.ts';
 
-const KILLS = byLength(4, 12, 40);
+const KILLS = byLength(4, 5, 40);
 
 describe.runIf(await javaAvailable())('a process that is killed while it commits to DynamoDB Local', () => {
   let place: Awaited<ReturnType<typeof dynamodbPlace>>;

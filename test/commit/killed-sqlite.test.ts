@@ -11,7 +11,7 @@ import { endAll, idOf, isFree, startWorker } from './kill-stage.ts';
 import { type KillPlace, LINES, OPERATION } from './kill-task.ts';
 
 const MOST_STATEMENTS = 40;
-const KILLS = byLength(8, 16, 60);
+const KILLS = byLength(8, 10, 60);
 
 describe('a process that is killed while it commits to a SQLite file', () => {
   let folder: DatabaseFolder;

@@ -28,6 +28,7 @@ const mistakes: Record<Mistake, string> = {
   'a done slot keeps the lease': 'a refused slot holds nothing',
   'slot 0 is no slot': 'slot 0 is a slot',
   'the minimum hold is ignored': 'the minimum hold outlives',
+  'the minimum hold is not told': 'the minimum hold is kept after renewals',
   'breaking leaves the token': 'I4 breaking frees it',
   'a late renewal is allowed': 'I4 renewing a lease that has run out',
   'a released lease may be renewed': 'a released lease cannot be renewed',

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { startWorker, type WorkerProcess } from '../../scripts/demo/calls.ts';
+import { sendSignal } from '../../scripts/send-signal.ts';
 import { tryAcquire, withLease } from '../../src/core/lease.ts';
 import type { Acquired, LeaseProvider } from '../../src/core/ports.ts';
 import { fencedClaimFile, fencedWriteFile, fileLeases } from '../../src/leases/file/index.ts';
@@ -102,7 +103,7 @@ describe('file leases over processes', () => {
       expect(await ask()).toMatchObject({ kind: 'acquired' });
       expect(pids.filter(alive)).toEqual(pids);
     } finally {
-      for (const pid of pids) if (pid > 0 && alive(pid)) process.kill(pid, 'SIGKILL');
+      for (const pid of pids) if (pid > 0 && alive(pid)) sendSignal(pid, 'SIGKILL');
     }
   });
 
@@ -186,6 +187,7 @@ describe('a process that is stopped', () => {
     });
     expect(result).toEqual({
       kind: 'done',
+      released: 'released',
       value: { held: 'LEASE_LOST', aborted: true, written: 'STALE_TOKEN', renewed: 'LEASE_LOST', released: 'lost' },
     });
     expect(await readFile(path(), 'utf8')).toBe('the successor');
@@ -211,6 +213,7 @@ describe('a process that is stopped', () => {
     // Its own deadline is a minute away: the store and the renewal tell it, not the clock.
     expect(result).toEqual({
       kind: 'done',
+      released: 'released',
       value: { held: 'done', aborted: false, written: 'STALE_TOKEN', renewed: 'LEASE_LOST', released: 'lost' },
     });
     expect(await readFile(path(), 'utf8')).toBe('the successor');

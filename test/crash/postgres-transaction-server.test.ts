@@ -7,7 +7,7 @@ import { isSerializationFailure } from '../../src/stores/postgres/map-error.ts';
 import { useStage } from '../commit/postgres-stage.ts';
 import { byLength } from '../support/long.ts';
 
-const CRASHES = byLength(10, 20, 60);
+const CRASHES = byLength(10, 12, 60);
 const CALLERS = 12;
 const ISOLATIONS = ['read committed', 'repeatable read', 'serializable'] as const;
 

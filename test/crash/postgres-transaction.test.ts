@@ -11,7 +11,7 @@ import type { Errand, Step } from './postgres-transaction-worker.ts';
 
 const SCRIPT = fileURLToPath(new URL('postgres-transaction-worker.ts', import.meta.url));
 const ISOLATIONS = ['read committed', 'repeatable read', 'serializable'] as const;
-const RANDOM_KILLS = byLength(10, 20, 60);
+const RANDOM_KILLS = byLength(10, 12, 60);
 const KEYS = 25;
 
 const stage = useStage({ durable: true });

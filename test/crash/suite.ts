@@ -123,6 +123,7 @@ export function crashSuite(name: string, start: () => Promise<{ place: Place; st
       });
       expect(result).toEqual({
         kind: 'done',
+        released: 'released',
         value: { held: 'LEASE_LOST', written: 'STALE_TOKEN', aborted: true, renewed: 'LEASE_LOST', released: 'lost' },
       });
       expect(await opened.counter.read()).toBe(8);

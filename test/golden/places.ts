@@ -28,6 +28,11 @@ export interface Place {
   readonly store: RecordStore;
   /** Where the database stamps its rows by itself: the same table, and rows that are a day old. */
   readonly later?: RecordStore;
+  /** The same table, by the store of another version of this package. */
+  open?(
+    by: Pick<typeof import('../../src/stores/sqlite/index.ts'), 'sqliteStore'> &
+      Pick<typeof import('../../src/stores/dynamodb/index.ts'), 'dynamodbStore'>,
+  ): RecordStore;
   dump(): Promise<RawRow[]>;
   put(row: RawRow): Promise<unknown>;
   /** For a column that this version does not know. */
@@ -72,6 +77,7 @@ const sqlite: PlaceKind = {
         };
         return {
           store,
+          open: (by) => by.sqliteStore({ path, tableName }),
           dump: async () => on((database) => database.prepare(`SELECT * FROM ${tableName}`).all()),
           put: async (row) =>
             on((database) =>
@@ -177,6 +183,7 @@ const dynamodb: PlaceKind = {
         await dynamodbStore({ client, tableName: TableName, ttlAttribute: false }).setUp();
         return {
           store: dynamodbStore({ client, tableName: TableName }),
+          open: (by) => by.dynamodbStore({ client, tableName: TableName }),
           dump: async () => (await client.send(new ScanCommand({ TableName }))).Items as RawRow[],
           put: (row) => client.send(new PutItemCommand({ TableName, Item: row as Record<string, AttributeValue> })),
         };

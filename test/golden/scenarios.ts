@@ -12,6 +12,7 @@ import {
   forgetRun,
   NotDoneError,
   PermanentError,
+  RerunSafeError,
   type RunOf,
   type RunOnceOptions,
   resolveRun,
@@ -47,11 +48,20 @@ export function hugeValue(): string {
   };
   return Array.from({ length: 2_000 }, word).join('');
 }
+const SMALL = { inlineBytes: 4_000, parts: { bytesEach: 4_000, most: 40 } };
 /** Parts as they always are, and files of golden rows that are not megabytes. */
-const withSmallRecords = (store: RecordStore): RecordStore => ({
-  ...store,
-  limits: { ...store.limits, inlineBytes: 4_000, parts: { bytesEach: 4_000, most: 40 } },
+const withSmallRecords = (store: RecordStore): RecordStore => ({ ...store, limits: { ...store.limits, ...SMALL } });
+const takingNoParts = (store: RecordStore): RecordStore => ({
+  ...withSmallRecords(store),
+  putPart: () => Promise.reject(new RerunSafeError('STORE_MISCONFIGURED', 'no parts today')),
 });
+const takingNoValues = (store: RecordStore): RecordStore => ({
+  ...store,
+  replace: async (id, record, version) =>
+    record.outcome?.kind === 'value' ? { ok: false, reason: 'too-large' } : store.replace(id, record, version),
+});
+/** Compresses, and not to so little that the record could hold it. */
+export const HALF_RANDOM = (): unknown => [hugeValue(), ...LARGE_VALUE];
 
 export interface Scenario {
   readonly name: string;
@@ -106,10 +116,15 @@ const LEAVE: Readonly<Record<string, (store: RecordStore, name: string) => Promi
   running: (store, name) => left(store, name, boom, { input: JSON_VALUE }),
   'running-with-steps': (store, name) => left(store, name, steps),
   'running-with-sealed-steps': (store, name) => left(store, name, steps),
+  'running-again': async (store, name) => {
+    await left(store, name, (run) => run.step('charge', () => JSON_VALUE).then(boom), { onThrow: () => 'release' });
+    await left(store, name);
+  },
   'running-unknown': (store, name) => next(store, name, boom, doubt).catch(() => {}),
   completed: (store, name) => next(store, name, () => JSON_VALUE, { input: JSON_VALUE }),
   'completed-scoped': (store, name) => next(store, name, () => JSON_VALUE),
   'completed-without-label': (store, name) => next(store, name, () => 1, { label: false }),
+  'completed-with-label': (store, name) => next(store, name, () => 1, { label: 'the first order' }),
   'completed-undefined': (store, name) => next(store, name, () => undefined),
   'completed-rich': (store, name) => next(store, name, richValue),
   'completed-packed': (store, name) => next(store, name, () => LARGE_VALUE),
@@ -117,20 +132,32 @@ const LEAVE: Readonly<Record<string, (store: RecordStore, name: string) => Promi
   'completed-sealed-packed': (store, name) => next(store, name, () => LARGE_VALUE),
   'completed-parts': (store, name) => next(withSmallRecords(store), name, hugeValue),
   'completed-sealed-parts': (store, name) => next(withSmallRecords(store), name, hugeValue),
+  'completed-packed-parts': (store, name) => next(withSmallRecords(store), name, HALF_RANDOM),
   failed: (store, name) => next(store, name, thrown(declined(richValue()))),
   'failed-packed': (store, name) => next(store, name, thrown(declined(LARGE_VALUE))),
   'failed-sealed': (store, name) => next(store, name, thrown(declined(richValue()))),
+  'failed-bare': (store, name) => next(store, name, thrown(new PermanentError('card was declined', { code: 402 }))),
+  'failed-parts': (store, name) => next(withSmallRecords(store), name, thrown(declined(hugeValue()))),
   'not-stored': (store, name) => next(store, name, () => boom),
+  'not-stored-too-large': (store, name) => next(takingNoValues(store), name, () => 1),
+  'not-stored-not-taken': (store, name) => next(takingNoParts(store), name, hugeValue),
   released: (store, name) =>
     next(store, name, async (run) => {
       await run.step('charge', () => JSON_VALUE);
       throw new NotDoneError('no luck');
     }).catch(() => {}),
+  'released-with-note': (store, name) => next(store, name, boom, { onThrow: () => ({ as: 'release', note: 'exit code 3' }) }).catch(() => {}),
   withdrawn: (store, name) => next(store, name, boom, { input: 1, onThrow: () => 'withdraw' }).catch(() => {}),
   'blocked-unknown': blocked,
   'blocked-attempts': async (store, name) => {
     await next(store, name, boom).catch(() => {});
     await next(store, name, boom, { maxAttempts: 1 });
+  },
+  'blocked-failed': (store, name) => next(store, name, boom, { onThrow: () => ({ as: 'block', note: 'exit code 3' }) }).catch(() => {}),
+  'blocked-step-not-stored': async (store, name) => {
+    const lost: Work<unknown> = (run) => run.step('lost', () => boom).then(boom);
+    await next(store, name, lost).catch(() => {});
+    await next(store, name, lost).catch(() => {});
   },
   // No function leaves one like this; a reader must not mind.
   'blocked-with-word': async (store, name) => {
@@ -148,6 +175,14 @@ const LEAVE: Readonly<Record<string, (store: RecordStore, name: string) => Promi
     await blocked(store, name);
     await resolveRun({ ...runOf(store, name), ...person }, { done: richValue() });
   },
+  'resolved-packed': async (store, name) => {
+    await blocked(store, name);
+    await resolveRun({ ...runOf(store, name), ...person }, { done: LARGE_VALUE });
+  },
+  'resolved-parts': async (store, name) => {
+    await blocked(store, name);
+    await resolveRun({ ...runOf(withSmallRecords(store), name), ...person }, { done: hugeValue() });
+  },
   'resolved-not-done': async (store, name) => {
     await blocked(store, name);
     await resolveRun({ ...runOf(store, name), ...person }, 'not-done');
@@ -158,6 +193,10 @@ const LEAVE: Readonly<Record<string, (store: RecordStore, name: string) => Promi
   },
   expired: (store, name) => next(store, name, () => JSON_VALUE, { retentionMs: 2 * LEASE_MS }),
   'lease-held': (store, name) => storeLeases(store).acquire(operationOf(name), { owner: 'golden-holder', leaseMs: LEASE_MS, label: 'host 1' }),
+  'lease-broken': async (store, name) => {
+    await storeLeases(store).acquire(operationOf(name), { owner: 'golden-holder', leaseMs: LEASE_MS });
+    await storeLeases(store).break(operationOf(name));
+  },
   'lease-with-slot': async (store, name) => {
     const leases = storeLeases(store);
     const owner = 'golden-holder';

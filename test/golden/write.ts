@@ -1,12 +1,13 @@
 /**
- * Writes the golden rows of the current schema. By hand, and only when the form of records was changed on purpose: `node test/golden/write.ts && npm run format`
+ * Writes the golden rows of the current schema that are not there yet, by hand: `node test/golden/write.ts && npm run format`. Those that are there were
+ * written by earlier code, and stay; `--all` writes them anew, which is only right when the form of records was changed on purpose.
  *
  * @module
  */
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { type RecordId, SCHEMA, type StoredRecord } from '../../src/core/record.ts';
-import { named, pathOf } from './files.ts';
+import { type GoldenFile, named, pathOf } from './files.ts';
 import { fixed, fixedTtl } from './fixed.ts';
 import { type Place, type PlaceKind, placeKinds, type RawRow } from './places.ts';
 import { scenariosOf } from './scenarios.ts';
@@ -35,8 +36,16 @@ async function writeFile(kind: PlaceKind): Promise<void> {
       nonces.set(revision, `golden-revision-of-${name}`);
     }
     const byName = Object.entries(rows).map(([name, row]) => [name, fixedTtl(fixed(row, nonces, nowMs) as RawRow, nowMs)]);
-    const golden = { schema: SCHEMA, records: fixed(records, nonces, nowMs), rows: Object.fromEntries(byName) };
     const path = pathOf(SCHEMA, kind);
+    const kept = existsSync(path) && !process.argv.includes('--all') ? (JSON.parse(readFileSync(path, 'utf8')) as GoldenFile) : undefined;
+    // What lies beside a record comes with it.
+    const isNew = ([name]: [string, unknown]): boolean => kept?.records[name.replace(/\+\d+$/, '')] === undefined;
+    const added = <V>(named: Record<string, V>): Record<string, V> => Object.fromEntries(Object.entries(named).filter(isNew));
+    const golden = {
+      schema: SCHEMA,
+      records: { ...kept?.records, ...added(fixed(records, nonces, nowMs) as GoldenFile['records']) },
+      rows: { ...kept?.rows, ...added(Object.fromEntries(byName) as GoldenFile['rows']) },
+    };
     mkdirSync(dirname(path), { recursive: true });
     writeFileSync(path, `${JSON.stringify(golden, null, 2)}\n`);
     console.log(`${path}: ${Object.keys(rows).length} rows`);

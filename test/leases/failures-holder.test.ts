@@ -97,7 +97,7 @@ describe('what has gone wrong with the holders of other libraries', () => {
       },
       clock,
     );
-    expect(await inTime(clock, result)).toEqual({ kind: 'done', value: 42 });
+    expect(await inTime(clock, result)).toEqual({ kind: 'done', value: 42, released: 'lost' });
     expect(await rivals.read(NAME)).toMatchObject({ held: true, owner: 'the next' });
   });
 

@@ -1,8 +1,35 @@
 import { describe, expect, it } from 'vitest';
-import { type Facts, judge } from './judge.ts';
-import type { Noted } from './turns-task.ts';
+import type { Event } from '../history/format.ts';
+import type { HolderRules } from '../history/holders.ts';
+import { judge } from './judge.ts';
 
-const FACTS: Facts = { killedAtMs: new Map(), adds: true, freeWithinMs: 1_000 };
+const RULES: HolderRules = { adds: true, freeWithinMs: 1_000 };
+
+/** As these tests write it: `told` is what became of `what`, `sentMs` when it was asked. */
+type Noted = { readonly pid: number; readonly token: number; readonly atMs: number } & (
+  | { readonly what: 'in' | 'held on'; readonly untilMs: number }
+  | { readonly what: 'claimed'; readonly sentMs: number }
+  | { readonly what: 'wrote'; readonly sentMs: number; readonly n: number }
+  | { readonly what: 'refused'; readonly sentMs: number; readonly storedToken: number }
+  | { readonly what: 'told'; readonly held: string; readonly aborted: boolean }
+  | { readonly what: 'doomed'; readonly point: string; readonly signal: 'SIGKILL' | 'SIGSTOP' }
+  | { readonly what: 'out' }
+);
+
+const ENDS = { in: 'acquire', 'held on': 'renew', claimed: 'fenced-read', wrote: 'fenced-write', refused: 'fenced-write', out: 'release' } as const;
+
+/** Asked and answered, or one event. */
+function eventsOf(line: Noted, at: number): Event[] {
+  const { pid, token, atMs } = line;
+  const seen = { atMs, caller: String(pid), key: 'turns' };
+  if (line.what === 'doomed') return [{ ...seen, what: 'struck', point: line.point, signal: line.signal }];
+  if (line.what === 'told') return [{ ...seen, what: 'woke', token, held: line.held, aborted: line.aborted }];
+  const n = String(at);
+  const number = 'n' in line ? line.n : 0;
+  const invoke = { ...seen, atMs: 'sentMs' in line ? line.sentMs : atMs, what: 'invoke', n, op: ENDS[line.what], token, number } as Event;
+  if (line.what === 'refused') return [invoke, { ...seen, what: 'fail', n, code: 'STALE_TOKEN', storedToken: line.storedToken }];
+  return [invoke, { ...seen, what: 'ok', n, answer: 'untilMs' in line ? { token, untilMs: line.untilMs } : {} }];
+}
 
 /** Two holders, one after the other; the first is stopped past its lease, told so, and refused. */
 const GOOD: readonly Noted[] = [
@@ -24,14 +51,15 @@ const GOOD: readonly Noted[] = [
 
 const change = (find: (line: Noted) => boolean, into: (line: Noted) => object): Noted[] =>
   GOOD.map((line) => (find(line) ? ({ ...line, ...into(line) } as Noted) : line));
-const wrong = (history: readonly Noted[], facts: Partial<Facts> = {}): readonly string[] => judge(history, { ...FACTS, ...facts }).wrong;
+const judged = (history: readonly Noted[], rules: HolderRules = {}) => judge(history.flatMap(eventsOf), { ...RULES, ...rules });
+const wrong = (history: readonly Noted[], rules: HolderRules = {}): readonly string[] => judged(history, rules).wrong;
 
 describe('the judge of turns', () => {
   it('finds nothing in a history that is right, and counts it', () => {
-    expect(judge(GOOD, FACTS)).toEqual({ acquisitions: 4, killsOfHolders: 1, stops: 1, staleTried: 1, staleLanded: 0, wrong: [] });
+    expect(judged(GOOD)).toEqual({ acquisitions: 4, killsOfHolders: 1, stops: 1, staleTried: 1, staleLanded: 0, wrong: [] });
   });
 
-  it.each<[string, string, readonly Noted[], Partial<Facts>?]>([
+  it.each<[string, string, readonly Noted[], HolderRules?]>([
     [
       'two that hold at once',
       'I6 two hold',
@@ -123,7 +151,7 @@ describe('the judge of turns', () => {
       ),
     ],
   ])('finds %s', (_, found, history, facts) => {
-    expect(wrong(history, facts).filter((line) => line.startsWith(found))).not.toEqual([]);
+    expect(wrong(history, facts).filter((line) => line.replace('turns: ', '').startsWith(found))).not.toEqual([]);
   });
 
   it('a kill from outside ends a hold, too', () => {
@@ -131,6 +159,7 @@ describe('the judge of turns', () => {
       line.pid === 2 && line.what === 'in' ? { ...line, untilMs: 155 } : line,
     );
     expect(wrong(killed)).not.toEqual([]);
-    expect(judge(killed, { ...FACTS, killedAtMs: new Map([[2, 142]]) })).toMatchObject({ killsOfHolders: 2, wrong: [] });
+    const struck: Noted = { pid: 2, token: 0, atMs: 142, what: 'doomed', point: 'outside', signal: 'SIGKILL' };
+    expect(judged([...killed, struck])).toMatchObject({ killsOfHolders: 2, wrong: [] });
   });
 });

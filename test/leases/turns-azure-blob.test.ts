@@ -16,4 +16,5 @@ turnsSuite({
   kills: [1, 2],
   stops: [1, 2],
   strikes: [0, 2],
+  inCi: 'short',
 });

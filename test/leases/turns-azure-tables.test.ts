@@ -7,6 +7,7 @@ turnsSuite({
     const azurite = await startAzurite({ services: ['table'] });
     return { place: { kind: 'azure-tables', connectionString: azurite.connectionString, tableName: 'turns' }, stop: () => azurite.stop() };
   },
+  inCi: 'short',
   leaseMs: 1_000,
   // Its uncertainty, and what a response's Date, which is cut to seconds, hides.
   lapseMs: 2_000,

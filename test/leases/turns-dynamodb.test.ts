@@ -8,6 +8,7 @@ if (await javaAvailable()) {
       const emulator = await startDynamoDbLocal();
       return { place: { kind: 'dynamodb', endpoint: emulator.endpoint, tableName: 'turns' }, stop: () => emulator.stop() };
     },
+    inCi: 'short',
     leaseMs: 1_000,
     lapseMs: 100,
     pollMs: 60,

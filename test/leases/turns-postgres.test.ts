@@ -11,7 +11,7 @@ describe.runIf(await postgresAvailable())('PostgreSQL', () => {
         const { url } = await server.database();
         return { place: { kind: 'postgres', url, byRow }, stop: server.stop };
       },
-      inCi: byRow ? 'short' : 'long',
+      inCi: 'short',
       leaseMs: 600,
       lapseMs: 0,
       pollMs: 15,

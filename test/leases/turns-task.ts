@@ -27,27 +27,6 @@ export interface Turns {
   readonly dooms: readonly Doom[];
   /** A write adds one to what the claim found. Otherwise (where a claim cannot read) it writes its token. */
   readonly adds: boolean;
-  /** A folder; one file for each process, one line of JSON for each {@link Noted}. */
+  /** The path of the history, of all processes. */
   readonly history: string;
 }
-
-/**
- * `atMs`: the monotonic clock of the host, the same for all processes. `sentMs`: before the request was sent; `atMs` is then after its answer.
- *
- * - `in`: acquired; by its own clock it holds until `untilMs`.
- * - `held on`: renewed until `untilMs`.
- * - `told`: after a stop past the lease, what `assertHeld` said, and what became of the signal.
- * - `out`: about to release.
- * - `doomed`: about to be stopped or killed, by itself.
- */
-export type Noted = { readonly pid: number; readonly token: number; readonly atMs: number } & (
-  | { readonly what: 'in' | 'held on'; readonly untilMs: number }
-  | { readonly what: 'claimed'; readonly sentMs: number }
-  | { readonly what: 'wrote'; readonly sentMs: number; readonly n: number }
-  | { readonly what: 'refused'; readonly sentMs: number; readonly storedToken: number }
-  | { readonly what: 'told'; readonly held: string; readonly aborted: boolean }
-  | { readonly what: 'doomed'; readonly point: Point; readonly signal: Doom['what'] }
-  | { readonly what: 'out' }
-);
-
-export const hostMs = (): number => Number(process.hrtime.bigint()) / 1e6;

@@ -3,33 +3,35 @@
  *
  * @module
  */
-import { appendFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { serve } from '../../scripts/demo/calls.ts';
 import { isRerunSafeError } from '../../src/core/errors.ts';
 import { type Lease, tryAcquire } from '../../src/core/lease.ts';
+import { type Ended, hostMs } from '../history/format.ts';
+import { fileHistory, type History } from '../history/log.ts';
 import { openLeases, type Place } from './places.ts';
-import { type Doom, hostMs, type Noted, type Point, type Turns } from './turns-task.ts';
+import type { Doom, Point, Turns } from './turns-task.ts';
 
 const { leases, counter } = openLeases(JSON.parse(process.env.PLACE ?? '{}') as Place);
 const PATIENCE_MS = 2_000;
 
-type Note = Noted extends infer N ? (N extends Noted ? Omit<N, 'pid' | 'token' | 'atMs'> : never) : never;
+const caller = String(process.pid);
 
 async function turns(task: Turns): Promise<number> {
+  const history = fileHistory(task.history);
   for (let turn = 1; turn <= task.count; turn += 1) {
     const doom = task.dooms.find((one) => one.turn === turn);
-    await new Turn(task, await take(task), doom, turn % 4 === 0, turn % task.lateEvery === 0).run();
+    await new Turn(task, history, await take(task, history), doom, turn % 4 === 0, turn % task.lateEvery === 0).run();
   }
   return task.count;
 }
 
-async function take({ name, leaseMs, pollMs }: Turns): Promise<Lease> {
+async function take({ name, leaseMs, pollMs }: Turns, history: History): Promise<Lease> {
   for (;;) {
     try {
       const got = await tryAcquire(leases, name, { leaseMs, renew: 'none' });
-      if (got.kind === 'acquired') return got.lease;
+      if (got.kind === 'acquired') return noted(got.lease, name, history);
     } catch (error) {
       // An overloaded emulator, or a process that was stopped in the middle: nothing was handed out.
       if (!isRerunSafeError(error) || !error.retryable) throw error;
@@ -38,16 +40,31 @@ async function take({ name, leaseMs, pollMs }: Turns): Promise<Lease> {
   }
 }
 
+/** Those that were not given it are many, and show nothing. */
+function noted(lease: Lease, key: string, history: History): Lease {
+  const seen = { caller, key, n: randomUUID() };
+  history.note({ what: 'invoke', op: 'acquire', ...seen });
+  history.note({ what: 'ok', ...seen, answer: { token: lease.token, untilMs: untilMs(lease) } });
+  return lease;
+}
+
+type Asked = { readonly op: 'fenced-read' | 'renew' | 'release' } | { readonly op: 'fenced-write'; readonly number: number };
+
+/** By its own clock. */
+const untilMs = (lease: Lease): number => hostMs() + lease.remainingMs();
+
 class Turn {
   readonly #task: Turns;
+  readonly #history: History;
   readonly #lease: Lease;
   readonly #doom: Doom | undefined;
   readonly #renews: boolean;
   #late: boolean;
   #n = 0;
 
-  constructor(task: Turns, lease: Lease, doom: Doom | undefined, renews: boolean, late: boolean) {
+  constructor(task: Turns, history: History, lease: Lease, doom: Doom | undefined, renews: boolean, late: boolean) {
     this.#task = task;
+    this.#history = history;
     this.#lease = lease;
     this.#doom = doom;
     this.#renews = renews || doom?.point === 'renewal';
@@ -55,7 +72,6 @@ class Turn {
   }
 
   async run(): Promise<void> {
-    this.#note({ what: 'in', ...this.#until() });
     await this.#meets('acquired');
     await this.#claim();
     await pause(Math.random() * 3);
@@ -64,52 +80,45 @@ class Turn {
     await this.#write('write');
     await this.#meets('release');
     if (this.#late && this.#doom !== undefined) await this.#write();
-    this.#note({ what: 'out' });
-    await this.#lease.release();
+    await this.#call({ op: 'release' }, () => this.#lease.release());
     if (!this.#late) return;
     await this.#followed();
     await this.#write();
   }
 
   async #claim(): Promise<void> {
-    const sentMs = hostMs();
-    await this.#fenced(sentMs, async () => {
+    await this.#fenced({ op: 'fenced-read' }, async () => {
       this.#n = await counter.claim(this.#lease.fence);
-      this.#note({ what: 'claimed', sentMs });
     });
   }
 
   async #write(point?: Point): Promise<void> {
-    const sentMs = hostMs();
-    const n = this.#task.adds ? this.#n + 1 : this.#lease.token;
-    const writing = this.#fenced(sentMs, async () => {
-      await counter.write(this.#lease.fence, n);
-      this.#n = n;
-      this.#note({ what: 'wrote', n, sentMs });
+    const number = this.#task.adds ? this.#n + 1 : this.#lease.token;
+    const writing = this.#fenced({ op: 'fenced-write', number }, async () => {
+      await counter.write(this.#lease.fence, number);
+      this.#n = number;
     });
     if (point !== undefined) await this.#meets(point);
     await writing;
   }
 
-  async #fenced(sentMs: number, work: () => Promise<void>): Promise<void> {
+  async #fenced(asked: Asked, work: () => Promise<void>): Promise<void> {
     try {
-      await work();
+      await this.#call(asked, work);
     } catch (error) {
       if (!isRerunSafeError(error, 'STALE_TOKEN')) throw error;
-      this.#note({ what: 'refused', sentMs, storedToken: Number(error.facts.storedToken) });
     }
   }
 
   async #renew(): Promise<void> {
-    const renewing = this.#lease.renew().then(
-      () => {
-        // A renewal that was answered late renews nothing.
-        if (this.#lease.remainingMs() > 0) this.#note({ what: 'held on', ...this.#until() });
-      },
-      (error: unknown) => {
-        if (!isRerunSafeError(error)) throw error;
-      },
-    );
+    // A renewal that was answered late renews nothing.
+    const ended = (): Ended => {
+      const left = this.#lease.remainingMs() > 0;
+      return left ? { what: 'ok', answer: { untilMs: untilMs(this.#lease) } } : { what: 'fail', code: 'late' };
+    };
+    const renewing = this.#call({ op: 'renew' }, () => this.#lease.renew(), ended).catch((error: unknown) => {
+      if (!isRerunSafeError(error)) throw error;
+    });
     await this.#meets('renewal');
     await renewing;
   }
@@ -120,14 +129,14 @@ class Turn {
     // Somewhere in the middle of what is under way.
     if (point === 'renewal' || point === 'write') await pause(Math.random() * 4);
     if (signal === 'SIGSTOP') await new Promise<void>((sent) => process.send?.({ kind: 'log', line: 'stops' }, () => sent()));
-    this.#note({ what: 'doomed', point, signal });
+    this.#history.note({ what: 'struck', caller, key: this.#task.name, point, signal });
     process.kill(process.pid, signal);
     // A signal to oneself may take a moment.
     for (const sinceMs = hostMs(); hostMs() - sinceMs < 50; );
     this.#late = true;
     const held = this.#asserts();
     await pause(1);
-    this.#note({ what: 'told', held, aborted: this.#lease.signal.aborted });
+    this.#history.note({ what: 'woke', caller, key: this.#task.name, token: this.#lease.token, held, aborted: this.#lease.signal.aborted });
   }
 
   #asserts(): string {
@@ -145,14 +154,11 @@ class Turn {
     for (const endsAtMs = hostMs() + PATIENCE_MS; hostMs() < endsAtMs; await pause(this.#task.pollMs)) {
       if ((await counter.read().catch(() => 0)) > mine) return;
     }
-    await new Turn(this.#task, await take(this.#task), undefined, false, false).run();
+    await new Turn(this.#task, this.#history, await take(this.#task, this.#history), undefined, false, false).run();
   }
 
-  #until = (): { untilMs: number } => ({ untilMs: hostMs() + this.#lease.remainingMs() });
-
-  #note(note: Note): void {
-    const line = { pid: process.pid, token: this.#lease.token, atMs: hostMs(), ...note };
-    appendFileSync(join(this.#task.history, `${process.pid}.jsonl`), `${JSON.stringify(line)}\n`);
+  async #call(asked: Asked, call: () => Promise<unknown>, ended: () => Ended = () => ({ what: 'ok', answer: {} })): Promise<void> {
+    await this.#history.call({ ...asked, caller, key: this.#task.name, token: this.#lease.token }, call, ended);
   }
 }
 

@@ -3,16 +3,19 @@
  *
  * @module
  */
-import { mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { startWorker, type WorkerProcess } from '../../scripts/demo/calls.ts';
+import { callsOf, only } from '../history/calls.ts';
+import { hostMs, of } from '../history/format.ts';
+import { fileHistory, type History, readHistory } from '../history/log.ts';
 import { byLength, LONG } from '../support/long.ts';
-import { type Facts, judge, type Verdict } from './judge.ts';
+import { judge, type Verdict } from './judge.ts';
 import { memoryFolder } from './memory-folder.ts';
 import { openLeases, type Place } from './places.ts';
-import { type Doom, hostMs, type Noted, POINTS, type Turns } from './turns-task.ts';
+import { type Doom, POINTS, type Turns } from './turns-task.ts';
 
 interface Sizes {
   readonly processes: number;
@@ -22,7 +25,7 @@ interface Sizes {
   readonly at: 0 | 1;
 }
 const SHORT: Sizes = { processes: 4, turns: 25, at: 0 };
-const IN_CI: Sizes = { processes: 8, turns: 100, at: 1 };
+const IN_CI: Sizes = { processes: 8, turns: 50, at: 1 };
 const LONGEST: Sizes = { processes: 8, turns: 200, at: 1 };
 const sizesOf = ({ inCi = 'long' }: Ordeal) => byLength(SHORT, inCi === 'long' ? IN_CI : SHORT, LONGEST);
 const SCRIPT = new URL('turns-worker.ts', import.meta.url).href;
@@ -71,18 +74,20 @@ class Course {
   readonly #stopMs: number;
   readonly #seats: { left: number; dooms: Doom[]; worker: WorkerProcess | undefined; done: boolean }[];
   readonly #all: WorkerProcess[] = [];
-  readonly killedAtMs = new Map<number, number>();
+  readonly #history: History;
+  readonly #struck = new Set<number>();
   readonly #selfKilled = new Set<number>();
 
   constructor(place: Place, task: Omit<Turns, 'count' | 'dooms'>, dooms: Doom[][], turns: number, stopMs: number) {
     this.#place = place;
     this.#task = task;
+    this.#history = fileHistory(task.history);
     this.#stopMs = stopMs;
     this.#seats = dooms.map((own) => ({ left: turns, dooms: own, worker: undefined, done: false }));
   }
 
   get kills(): number {
-    return this.killedAtMs.size + this.#selfKilled.size;
+    return this.#struck.size + this.#selfKilled.size;
   }
 
   async run(strikes: number): Promise<void> {
@@ -94,6 +99,7 @@ class Course {
       struck.abort();
       await striking;
       await Promise.all(this.#all.map((worker) => worker.kill()));
+      this.#history.close();
     }
   }
 
@@ -112,11 +118,11 @@ class Course {
       );
       over.abort();
       await waking;
-      const notes = await notesOf(this.#task.history, worker.pid);
-      const taken = notes.filter(({ what }) => what === 'in').length;
-      const dead = notes.some((line) => line.what === 'doomed' && line.signal === 'SIGKILL');
+      const events = this.#history.events().filter(({ caller }) => caller === String(worker.pid));
+      const taken = only(callsOf(events), 'acquire').filter(({ end }) => end === 'ok').length;
+      const dead = of(events, 'struck').some(({ signal, point }) => signal === 'SIGKILL' && point !== 'outside');
       if (dead) this.#selfKilled.add(worker.pid);
-      if (failure !== undefined && !dead && !this.killedAtMs.has(worker.pid)) throw failure;
+      if (failure !== undefined && !dead && !this.#struck.has(worker.pid)) throw failure;
       seat.left = failure === undefined ? 0 : seat.left - taken;
       seat.dooms = seat.dooms.map((doom) => ({ ...doom, turn: doom.turn - taken })).filter(({ turn }) => turn > 0);
     }
@@ -140,18 +146,13 @@ class Course {
       if (over.aborted) return;
       const seat = this.#seats[Math.floor(Math.random() * this.#seats.length)];
       const { worker } = seat ?? {};
-      if (worker === undefined || seat?.done || this.killedAtMs.has(worker.pid)) continue;
+      if (worker === undefined || seat?.done || this.#struck.has(worker.pid)) continue;
       left -= 1;
-      this.killedAtMs.set(worker.pid, hostMs());
+      this.#struck.add(worker.pid);
+      this.#history.note({ what: 'struck', caller: String(worker.pid), key: this.#task.name, signal: 'SIGKILL', point: 'outside' });
       await worker.kill();
     }
   }
-}
-
-async function notesOf(folder: string, pid?: number): Promise<Noted[]> {
-  const files = (await readdir(folder)).filter((name) => pid === undefined || name === `${pid}.jsonl`);
-  const texts = await Promise.all(files.map((name) => readFile(join(folder, name), 'utf8')));
-  return texts.flatMap((text) => text.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line) as Noted])));
 }
 
 async function endure(ordeal: Ordeal): Promise<Verdict & { kills: number; seconds: number; last: number }> {
@@ -160,15 +161,15 @@ async function endure(ordeal: Ordeal): Promise<Verdict & { kills: number; second
   const opened = openLeases(place);
   try {
     const history = join(folder, 'history');
-    await mkdir(history);
     await opened.leases.setUp();
     const { leaseMs, pollMs, lateEvery, adds } = ordeal;
     const startedAtMs = hostMs();
     const task = { name: 'turns', leaseMs, pollMs, lateEvery, adds, history };
     const course = new Course(place, task, doomsOf(ordeal), sizesOf(ordeal).turns, leaseMs + ordeal.lapseMs + 300);
     await course.run(ordeal.strikes[sizesOf(ordeal).at]);
-    const facts: Facts = { killedAtMs: course.killedAtMs, adds, freeWithinMs: leaseMs + ordeal.lapseMs + BUSY_MS };
-    const verdict = judge(await notesOf(history), facts);
+    const { events, torn } = readHistory(history);
+    expect(torn.length).toBeLessThanOrEqual(course.kills);
+    const verdict = judge(events, { adds, freeWithinMs: leaseMs + ordeal.lapseMs + BUSY_MS });
     return { ...verdict, kills: course.kills, seconds: (hostMs() - startedAtMs) / 1_000, last: await opened.counter.read() };
   } finally {
     opened.close();
@@ -189,7 +190,7 @@ export function turnsSuite(ordeal: Ordeal): void {
           `leases of ${ordeal.provider}: ${acquisitions} acquisitions, ${kills} kills (${killsOfHolders} of a holder), ${stops} stops, ` +
             `${staleTried} stale writes tried, ${staleLanded} landed, ${seconds.toFixed(0)} s`,
         );
-        expect(wrong).toEqual([]);
+        expect(wrong.join('\n')).toBe('');
         expect(staleLanded).toBe(0);
         expect(acquisitions).toBeGreaterThanOrEqual(processes * turns);
         expect(last).toBeGreaterThan(0);

@@ -6,7 +6,7 @@ import { byLength } from '../support/long.ts';
 import { countsIn, printedOn, shapeOf, summaryIn } from './output.ts';
 
 const SCRIPT = join(ROOT, 'scripts/orders/run.ts');
-const RUNS = byLength(100, 1_000, 1_000);
+const RUNS = byLength(100, 200, 1_000);
 const STORES = byLength(['sqlite'], ['sqlite'], ['sqlite', 'postgres', 'dynamodb', 'azure-tables']);
 /** Of a machine that does other things too; alone, a thousand runs on SQLite take half a minute. */
 const LIMIT_MS = 620_000;

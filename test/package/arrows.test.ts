@@ -51,7 +51,8 @@ const VIOLATIONS: readonly (readonly [from: string, line: string, rule: string])
   ['functions/azure/v17.ts', "import '../../dist/esm/index.js';", 'functions-not-from-dist'],
   ['src/core/v18.ts', "import './v22.ts';", 'no-cycles'],
   ['src/core/v19.ts', "import './no-such-file.ts';", 'resolvable'],
-  ['src/stores/memory/v20.ts', "import 'commander';", 'no-undeclared-packages'],
+  ['src/http/v31.ts', "import 'commander';", 'libraries-of-the-command-line'],
+  ['src/stores/memory/v20.ts', "import 'magic-string';", 'no-undeclared-packages'],
 ];
 
 /** What a rule must let through. */

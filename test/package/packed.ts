@@ -5,7 +5,7 @@
  * @module
  */
 import { execFile } from 'node:child_process';
-import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { chmod, cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -25,12 +25,12 @@ const SOURCES = [
   'tsconfig.build.json',
   'tsconfig.cjs.json',
 ];
-const LIBRARIES = ['devalue', 'canonicalize', 'structured-headers'];
 const SDKS = ['@azure', '@aws-sdk', '@types'];
 
 export interface Manifest {
   readonly main: string;
   readonly types: string;
+  readonly bin: Readonly<Record<string, string>>;
   readonly exports: Readonly<Record<string, unknown>>;
   readonly typesVersions: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>>;
   readonly dependencies: Readonly<Record<string, string>>;
@@ -80,11 +80,21 @@ async function packInto(folder: string): Promise<Omit<Packed, 'cleanUp'>> {
   await mkdir(content);
   await exec('tar', ['-xzf', join(folder, tarball), '-C', content, '--strip-components', '1']);
 
+  const { bin, dependencies } = await readManifest(content);
   const project = async (name: string, files: Readonly<Record<string, string>>): Promise<string> => {
     const at = join(folder, name);
     await mkdir(join(at, 'node_modules'), { recursive: true });
     await cp(content, join(at, 'node_modules/rerunsafe'), { recursive: true });
-    for (const path of [...LIBRARIES, ...SDKS]) await symlink(join(ROOT, 'node_modules', path), join(at, 'node_modules', path));
+    for (const path of [...Object.keys(dependencies), ...SDKS]) {
+      await mkdir(dirname(join(at, 'node_modules', path)), { recursive: true });
+      await symlink(join(ROOT, 'node_modules', path), join(at, 'node_modules', path));
+    }
+    // As npm does it.
+    for (const [command, file] of Object.entries(bin)) {
+      await mkdir(join(at, 'node_modules/.bin'), { recursive: true });
+      await symlink(join('../rerunsafe', file), join(at, 'node_modules/.bin', command));
+      await chmod(join(at, 'node_modules/rerunsafe', file), 0o755);
+    }
     for (const [path, text] of Object.entries(files)) {
       await mkdir(dirname(join(at, path)), { recursive: true });
       await writeFile(join(at, path), text);

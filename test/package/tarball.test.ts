@@ -1,8 +1,9 @@
+import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { access, readdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { entriesOf, type Manifest, type Packed, pack, ROOT, readManifest, runNode } from './packed.ts';
+import { type Ended, entriesOf, type Manifest, type Packed, pack, ROOT, readManifest, runNode } from './packed.ts';
 
 const GLOB = 'functions/dist/azure/*.js';
 const LIBRARY = './dist/cjs/index.js';
@@ -48,7 +49,7 @@ describe('the tarball', () => {
   });
 
   it('contains every file its manifest names', async () => {
-    const named = filesNamed([manifest.main, manifest.types, manifest.exports, manifest.typesVersions]);
+    const named = filesNamed([manifest.bin, manifest.main, manifest.types, manifest.exports, manifest.typesVersions]);
     expect(named.length).toBeGreaterThan(30);
     for (const path of named) await expect(access(join(packed.content, path)), path).resolves.toBeUndefined();
   });
@@ -136,5 +137,48 @@ describe('the entry points', () => {
     const { stdout, stderr } = await runNode(at, 'main.js');
     expect(stderr).toBe('');
     expect(JSON.parse(stdout)).toEqual({ twoCopies: true, first: 7, second: 7, known: true, foreign: false });
+  });
+});
+
+describe('the command line of an installed tarball, in a folder with nothing else', () => {
+  let at: string;
+
+  beforeAll(async () => {
+    at = await packed.project('command-line', { 'package.json': '{}' });
+  });
+
+  /** `npx` finds what is installed, and this process's Node runs it. */
+  const npx = (...args: string[]): Promise<Ended> =>
+    new Promise((resolve) => {
+      const { RERUNSAFE_STORE: _, ...rest } = process.env;
+      const env = { ...rest, XDG_STATE_HOME: join(at, 'state'), npm_config_update_notifier: 'false' };
+      execFile('npx', ['--no-install', 'rerunsafe', ...args], { cwd: at, env, timeout: 50_000 }, (error, stdout, stderr) => {
+        resolve({ code: error === null ? 0 : Number(error.code ?? 1), stdout, stderr });
+      });
+    });
+  const ours = ({ stderr }: Ended): string[] => stderr.split('\n').filter((line) => line.startsWith('rerunsafe:'));
+
+  it('I1 runs a command once for its key, and says so', async () => {
+    const first = await npx('run', '--key', 'demo', '--', 'sh', '-c', 'echo hello');
+    expect(first).toMatchObject({ code: 0, stdout: 'hello\n' });
+    expect(ours(first)).toEqual([]);
+    const second = await npx('run', '--key', 'demo', '--', 'sh', '-c', 'echo hello');
+    expect(second).toMatchObject({ code: 0, stdout: '' });
+    expect(ours(second)).toEqual([expect.stringMatching(/^rerunsafe: "demo": already done \(.*\); not run again$/)]);
+    expect(await npx('status', 'demo')).toMatchObject({ code: 0, stdout: expect.stringMatching(/^"demo": done, /) });
+    expect(await readdir(at)).toEqual(expect.not.arrayContaining(['rerunsafe.db']));
+  });
+
+  it('has its help, its version, and completions for the shell', async () => {
+    expect((await npx('--version')).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
+    expect((await npx('run', '--help')).stdout).toContain('--on-unknown <what>');
+    expect((await npx('complete', '--', 'run', '--on-u')).stdout).toContain('--on-unknown');
+    expect(await npx('run', '--kye', 'demo', '--', 'true')).toMatchObject({ code: 64, stdout: '', stderr: expect.stringContaining('--kye') });
+  });
+
+  it('names the package that is missing for a store', async () => {
+    const missing = await npx('run', '--store', 'redis://127.0.0.1:1', '--on-unknown', 'retry', '--key', 'k', '--', 'true');
+    expect(missing).toMatchObject({ code: 78, stdout: '' });
+    expect(missing.stderr).toMatch(/npm install redis/);
   });
 });

@@ -4,30 +4,32 @@
  * @module
  */
 import { isRerunSafeError, type Run, type RunResult, type StepOptions, type tryRunOnce } from '../../src/index.ts';
+import type { Ended } from '../history/format.ts';
+import type { History } from '../history/log.ts';
 import { type Phase, type Plan, STEPS } from './plan.ts';
-import type { End, Witness } from './witness.ts';
+import { foundBy, toldOf } from './witness.ts';
 
 export const OPERATION = 'test/five-steps';
 
 export interface Stage {
   readonly plan: Plan;
   readonly child: number;
-  readonly witness: Witness;
+  readonly history: History;
   /** Returns, or never does. */
   at(step: string, phase: Exclude<Phase, 'kept'>, attempt: number): Promise<void>;
 }
 
 export const fiveSteps =
-  ({ plan: { run: key, asks }, child, witness, at }: Stage) =>
+  ({ plan: { run: key, asks }, child, history, at }: Stage) =>
   async (run: Run): Promise<string[]> => {
     const values: string[] = [];
     for (const { name, mode } of STEPS) {
-      const seen = { run: key, child, step: name, attempt: run.attempt };
+      const seen = { key, caller: String(child), step: name, attempt: run.attempt };
       const options: StepOptions<string> = { mode };
       const asking: StepOptions<string> = {
-        onInterrupted: ({ key }) => {
-          witness.add({ what: 'asked', ...seen, key });
-          const found = witness.find(key);
+        onInterrupted: ({ key: sent }) => {
+          history.note({ what: 'asked', ...seen, sent });
+          const found = foundBy(history, sent);
           return found === undefined ? 'not-done' : { done: found.value };
         },
       };
@@ -36,43 +38,47 @@ export const fiveSteps =
         // Nobody who asks the far side from now on may miss what comes after the question.
         run.assertHeld();
         const value = `${name} by process ${child} in attempt ${step.attempt}`;
-        witness.add({ what: 'effect', ...seen, attempt: step.attempt, key: step.key, value });
+        history.note({ what: 'effect', ...seen, attempt: step.attempt, sent: step.key, value });
         await at(name, 'done', run.attempt);
         return value;
       };
       const value = await run.step(name, work, mode === 'atMostOnce' && asks ? { ...options, ...asking } : options);
-      witness.add({ what: 'resolved', ...seen, value });
+      history.note({ what: 'resolved', ...seen, value });
       await at(name, 'resolved', run.attempt);
       values.push(value);
     }
     return values;
   };
 
-/** On a busy machine a lease may run out, and an answer or a save not come in time: the caller tries again. */
-export async function lastEndOf(call: () => ReturnType<typeof tryRunOnce<string[]>>, onAgain: () => void = () => {}): Promise<End> {
-  for (;;) {
-    const end = await endOf(call);
-    if (end.kind !== 'other' || !AGAIN.has(end.why)) return end;
-    onAgain();
-  }
+export interface Caller {
+  readonly plan: Plan;
+  readonly child: number;
+  readonly history: History;
 }
 
-const NOT_SAVED = 'not saved';
-const AGAIN: ReadonlySet<string> = new Set(['LEASE_LOST', 'WRITE_UNKNOWN', 'in-flight', NOT_SAVED]);
-
-/** What a caller was told, as the witness keeps it. */
-export async function endOf(call: () => ReturnType<typeof tryRunOnce<string[]>>): Promise<End> {
+/** One call, and what its caller was told. Noted, whatever it is. */
+export async function endOf({ plan, child, history }: Caller, call: () => ReturnType<typeof tryRunOnce<string[]>>): Promise<Ended> {
+  let ended: Ended = { what: 'unknown' };
+  const noted = (result: RunResult<string[]>): Ended => {
+    ended = toldOf(result);
+    return ended;
+  };
   try {
-    return told(await call());
+    await history.call({ op: 'run', caller: String(child), key: plan.run }, call, noted);
   } catch (error) {
-    return { kind: 'other', why: isRerunSafeError(error) ? error.code : String(error) };
+    ended = isRerunSafeError(error, 'WRITE_UNKNOWN') || !isRerunSafeError(error) ? { what: 'unknown' } : { what: 'fail', code: error.code };
+    if (!isRerunSafeError(error)) throw error;
   }
+  return ended;
 }
 
-function told(result: RunResult<string[]>): End {
+/** On a busy machine a lease may run out, and an answer or a save not come in time: the caller tries again. */
+export async function lastEndOf(caller: Caller, call: () => ReturnType<typeof tryRunOnce<string[]>>, onAgain: () => void = () => {}): Promise<void> {
+  while (isToTryAgain(await endOf(caller, call))) onAgain();
+}
+
+function isToTryAgain(ended: Ended): boolean {
   // The named exception: nobody could be told of the outcome but this caller, and a later one may get another.
-  if (result.kind === 'completed' && !result.saved) return { kind: 'other', why: NOT_SAVED };
-  if (result.kind === 'completed') return { kind: 'completed', value: result.value, attempt: result.attempt };
-  if (result.kind === 'blocked') return { kind: 'blocked', attempt: result.attempt };
-  return { kind: 'other', why: result.kind };
+  if (ended.what === 'ok') return ended.answer !== null && 'saved' in ended.answer && !ended.answer.saved;
+  return ended.what === 'unknown' || ended.code === 'LEASE_LOST' || ended.code === 'IN_FLIGHT';
 }

@@ -1,118 +1,74 @@
 /**
- * What is wrong with what was seen of a run: nothing, where every promise was held.
+ * What is wrong with what was seen of killed runs: the promises of any history, and the course that follows from where each was killed.
  *
  * @module
  */
+import { callsOf } from '../history/calls.ts';
+import { type Event, of } from '../history/format.ts';
+import { judgePromises } from '../history/promises.ts';
+import { textOf } from '../history/violation.ts';
 import { courseOf, nameOf, type Plan, pointName, STEPS } from './plan.ts';
-import type { Effect, End, Line } from './witness.ts';
+import { lastEnds } from './witness.ts';
 
 const AT_MOST_ONCE: ReadonlySet<string> = new Set(STEPS.filter(({ mode }) => mode === 'atMostOnce').map(({ name }) => name));
 
-/** `lines`: of all runs, in the order in which they were written. */
-export function judge(plans: readonly Plan[], lines: readonly Line[]): string[] {
-  const byRun = new Map(plans.map(({ run }): [string, Line[]] => [run, []]));
-  for (const line of lines) byRun.get(line.run)?.push(line);
-  const complaints = plans.flatMap((plan) => judgeRun(plan, byRun.get(plan.run) ?? []).map((complaint) => `${nameOf(plan)}: ${complaint}`));
-  return [...complaints, ...sharedKeys(lines)];
+/** `events`: of all runs, in the order in which they were noted. */
+export function judge(plans: readonly Plan[], events: readonly Event[]): string[] {
+  const byRun = new Map(plans.map(({ run }): [string, Event[]] => [run, []]));
+  for (const event of events) byRun.get(event.key)?.push(event);
+  const promises = judgePromises(events, { atMostOnce: AT_MOST_ONCE, steps: STEPS.map(({ name }) => name) });
+  const courses = plans.flatMap((plan) => {
+    const own = byRun.get(plan.run) ?? [];
+    return [...keptSteps(plan, own), ...ends(plan, own), ...offCourse(plan, own)].map((complaint) => `${nameOf(plan)}: ${complaint}`);
+  });
+  return [...promises.map(textOf), ...courses];
 }
 
-function judgeRun(plan: Plan, lines: readonly Line[]): string[] {
-  const effects = lines.filter((line): line is Effect => line.what === 'effect');
-  const ends = lines.flatMap((line) => (line.what === 'ended' ? [line.end] : []));
-  return [
-    ...repeats(plan, lines, effects),
-    ...values(lines, effects),
-    ...differingEnds(plan, lines, ends, effects),
-    ...offCourse(plan, effects, ends),
-  ];
+/** Also what nobody was told of is kept, where it was kept before the kill. */
+function keptSteps({ kills }: Plan, events: readonly Event[]): string[] {
+  if (kills === 'any moment') return [];
+  return of(events, 'effect').flatMap(({ step: name, attempt }) => {
+    const place = STEPS.findIndex((step) => step.name === name);
+    const isKept = ({ step, phase }: (typeof kills)[number]): boolean =>
+      step > place || (step === place && (phase === 'kept' || phase === 'resolved'));
+    const keptAt = kills.slice(0, attempt - 1).find(isKept);
+    return keptAt === undefined
+      ? []
+      : [`${name} was kept when the run was killed at "${pointName(keptAt)}", and was done again in attempt ${attempt}`];
+  });
 }
 
-/** An effect happens again only while nothing says that it was kept; at most once is at most once. */
-function repeats({ kills }: Plan, lines: readonly Line[], effects: readonly Effect[]): string[] {
-  const complaints: string[] = [];
-  for (const step of AT_MOST_ONCE) {
-    const times = effects.filter((effect) => effect.step === step).length;
-    if (times > 1) complaints.push(`${step} is at most once, and was done ${times} times`);
-  }
-  for (const [n, line] of lines.entries()) {
-    if (line.what !== 'effect') continue;
-    const resolved = lines.slice(0, n).find((earlier) => earlier.what === 'resolved' && earlier.step === line.step);
-    if (resolved) complaints.push(`${line.step} had resolved, and was done again in attempt ${line.attempt}`);
-    if (kills === 'any moment') continue;
-    const place = STEPS.findIndex(({ name }) => name === line.step);
-    const before = kills.slice(0, line.attempt - 1);
-    const keptAt = before.find(({ step, phase }) => step > place || (step === place && (phase === 'kept' || phase === 'resolved')));
-    if (keptAt)
-      complaints.push(`${line.step} was kept when the run was killed at "${pointName(keptAt)}", and was done again in attempt ${line.attempt}`);
-  }
-  return complaints;
-}
-
-/** A step has one value for everybody: that of the last time it was done. */
-function values(lines: readonly Line[], effects: readonly Effect[]): string[] {
-  const complaints: string[] = [];
-  for (const line of lines) {
-    if (line.what === 'resolved') complaints.push(...otherValue(line.step, line.value, effects));
-    if (line.what !== 'ended' || line.end.kind !== 'completed') continue;
-    const { value } = line.end;
-    if (value.length !== STEPS.length) complaints.push(`it completed with ${value.length} values`);
-    for (const [n, { name }] of STEPS.entries()) complaints.push(...otherValue(name, value[n], effects));
-  }
-  return [...new Set(complaints)];
-}
-
-function otherValue(step: string, value: string | undefined, effects: readonly Effect[]): string[] {
-  const last = effects.findLast((effect) => effect.step === step)?.value;
-  return value === last ? [] : [`${step} was last done as "${last}", and somebody was given "${value}"`];
-}
-
-function differingEnds({ asks }: Plan, lines: readonly Line[], ends: readonly End[], effects: readonly Effect[]): string[] {
-  const hasResolved = (step: string): boolean => lines.some((line) => line.what === 'resolved' && line.step === step);
-  if (ends.length === 0) return ['it did not end'];
-  const different = [...new Set(ends.map((end) => JSON.stringify(end)))];
-  const complaints = different.length === 1 ? [] : [`its callers were told different things: ${different.join(' and ')}`];
-  for (const end of ends) {
-    if (end.kind === 'other') complaints.push(`a caller was told: ${end.why}`);
-    if (end.kind === 'blocked' && asks) complaints.push('it was blocked, though there was somebody to ask');
-    if (end.kind === 'blocked' && [...AT_MOST_ONCE].every((step) => hasResolved(step)))
-      complaints.push('it was blocked, though all that could block it had resolved');
-    if (end.kind === 'completed' && effects.some(({ attempt }) => attempt > end.attempt))
-      complaints.push(`something was done after attempt ${end.attempt}, which completed`);
+function ends({ run, asks }: Plan, events: readonly Event[]): string[] {
+  const all = lastEnds(events, run);
+  const resolved = new Set(of(events, 'resolved').map(({ step }) => step));
+  const complaints = all.some(({ end }) => end !== 'unknown') ? [] : ['it did not end'];
+  for (const call of all) {
+    if (call.end === 'unknown') complaints.push('a caller was told: nothing');
+    else if (call.end === 'ok' && call.answer.kind === 'completed') {
+      if (!call.answer.saved) complaints.push('a caller was told: not saved');
+    } else if (call.end === 'ok') complaints.push('a caller was told: failed');
+    else if (call.code !== 'BLOCKED') complaints.push(`a caller was told: ${call.code}`);
+    else if (asks) complaints.push('it was blocked, though there was somebody to ask');
+    else if ([...AT_MOST_ONCE].every((step) => resolved.has(step))) complaints.push('it was blocked, though all that could block it had resolved');
   }
   return complaints;
 }
 
 /** Where the points are known, all else is known too. */
-function offCourse({ kills, asks }: Plan, effects: readonly Effect[], ends: readonly End[]): string[] {
+function offCourse({ run, kills, asks }: Plan, events: readonly Event[]): string[] {
   if (kills === 'any moment') return [];
   const course = courseOf({ kills, asks });
+  const effects = of(events, 'effect');
   const told = (list: readonly { attempt: number; step: string }[]): string => list.map(({ attempt, step }) => `${step} in ${attempt}`).join(', ');
   const complaints: string[] = [];
   if (told(effects) !== told(course.effects)) complaints.push(`done were ${told(effects)}; it should have been ${told(course.effects)}`);
-  for (const effect of effects) {
-    if (effect.child !== effect.attempt) complaints.push(`the ${effect.child}. process was in attempt ${effect.attempt}`);
-  }
-  for (const end of ends) {
-    if (end.kind === 'other' || (end.kind === course.end && end.attempt === course.attempts)) continue;
-    complaints.push(`it ended as ${end.kind} in attempt ${end.attempt}; it should have ${course.end} in ${course.attempts}`);
-  }
-  return complaints;
-}
-
-/** A step of a run has one key, in every attempt, and nobody else has it. */
-function sharedKeys(lines: readonly Line[]): string[] {
-  const keyOf = new Map<string, string>();
-  const whose = new Map<string, string>();
-  const complaints: string[] = [];
-  for (const line of lines) {
-    if (!('key' in line)) continue;
-    const step = `${line.step} of ${line.run}`;
-    const known = keyOf.get(step) ?? line.key;
-    const other = whose.get(line.key) ?? step;
-    keyOf.set(step, known);
-    whose.set(line.key, other);
-    if (known !== line.key) complaints.push(`${step} had the key ${known}, and in attempt ${line.attempt} ${line.key}`);
-    if (other !== step) complaints.push(`${other} and ${step} have the same key`);
+  for (const { caller, attempt } of effects) if (caller !== String(attempt)) complaints.push(`the ${caller}. process was in attempt ${attempt}`);
+  for (const { invoke, by } of callsOf(events)) {
+    if (invoke.key !== run || by === undefined) continue;
+    const answer = by.what === 'ok' && 'kind' in (by.answer ?? {}) ? (by.answer as { kind: string; attempt?: number }) : undefined;
+    const [kind, attempt] = by.what === 'fail' && by.code === 'BLOCKED' ? ['blocked', by.attempt] : [answer?.kind, answer?.attempt];
+    if (kind === undefined || (kind === course.end && attempt === course.attempts)) continue;
+    complaints.push(`it ended as ${kind} in attempt ${attempt}; it should have ${course.end} in ${course.attempts}`);
   }
   return complaints;
 }

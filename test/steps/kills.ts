@@ -11,13 +11,14 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { keyParts, recordId } from '../../src/core/key.ts';
 import { type RunOnceOptions, tryRunOnce } from '../../src/index.ts';
 import { type Opened, openPlace, type Place } from '../crash/place.ts';
+import { type Event, of } from '../history/format.ts';
+import { fileHistory, readHistory } from '../history/log.ts';
 import { byLength } from '../support/long.ts';
 import { endOf, fiveSteps, OPERATION } from './five-steps.ts';
 import { judge } from './judge.ts';
 import type { Plan, PointPlan } from './plan.ts';
 import { anyMoment, plansOf, randomOf, TRIPLES } from './plans.ts';
 import { Workers } from './processes.ts';
-import { type Line, openWitness, readLines } from './witness.ts';
 
 const KILLS = 3;
 /** As many of the triples that can be met. */
@@ -33,6 +34,13 @@ const ANY_MOMENT_KILLS = byLength(1, 3, 3);
 const ANY_MOMENT_ROUNDS = byLength(1, 1, 12);
 /** From the first effect that is seen: about what a run takes. */
 const LATEST_KILL_MS = 250;
+
+/** A process may die in the middle of its line, once. */
+function eventsOf(path: string): Event[] {
+  const { events, torn } = readHistory(path);
+  expect(torn.length).toBeLessThanOrEqual(KILLS);
+  return events;
+}
 
 export function killSuite(name: string, start: () => Promise<{ place: Place; stop(): Promise<void> }>): void {
   describe(`five steps on ${name}, in processes that are killed`, () => {
@@ -66,42 +74,44 @@ export function killSuite(name: string, start: () => Promise<{ place: Place; sto
     }
 
     /** Later callers in another process, that is this one. */
-    async function callLater(plans: readonly Plan[], path: string): Promise<Line[]> {
-      const witness = openWitness(path);
+    async function callLater(plans: readonly Plan[], path: string): Promise<Event[]> {
+      const history = fileHistory(path);
       for (const child of [KILLS + 2, KILLS + 3]) {
         await Promise.all(
           plans.map(async (plan) => {
             const options: RunOnceOptions<string[]> = { store: opened.store, operation: OPERATION, key: plan.run };
-            const end = await endOf(() => tryRunOnce(options, fiveSteps({ plan, child, witness, at: async () => {} })));
-            witness.add({ what: 'ended', run: plan.run, child, end });
+            await endOf({ plan, child, history }, () => tryRunOnce(options, fiveSteps({ plan, child, history, at: async () => {} })));
           }),
         );
       }
-      witness.close();
-      return readLines(path);
+      history.close();
+      return eventsOf(path);
     }
 
-    async function killAtPoints(plans: readonly PointPlan[], path: string): Promise<Line[]> {
+    async function killAtPoints(plans: readonly PointPlan[], path: string): Promise<Event[]> {
       for (let child = 1; child <= KILLS; child++) {
-        expect(await workers.start(place, { child, witness: path, plans, leaseMs: LONG_LEASE_MS }).ended).toBe('killed');
+        expect(await workers.start(place, { child, history: path, plans, leaseMs: LONG_LEASE_MS }).ended).toBe('killed');
         await Promise.all(plans.filter(({ kills }) => kills.length >= child).map(({ run }) => lapse(run)));
       }
-      expect(await workers.start(place, { child: KILLS + 1, witness: path, plans, leaseMs: LONG_LEASE_MS }).ended).toBe('by itself');
+      expect(await workers.start(place, { child: KILLS + 1, history: path, plans, leaseMs: LONG_LEASE_MS }).ended).toBe('by itself');
       return callLater(plans, path);
     }
 
-    async function killAtAnyMoment(plans: readonly Plan[], path: string, random: () => number): Promise<Line[]> {
-      openWitness(path).close();
+    async function killAtAnyMoment(plans: readonly Plan[], path: string, random: () => number): Promise<Event[]> {
+      const history = fileHistory(path);
+      const effects = (): number => of(history.events(), 'effect').length;
       for (let child = 1; child <= ANY_MOMENT_KILLS; child++) {
-        const before = readLines(path).length;
-        const worker = workers.start(place, { child, witness: path, plans, leaseMs: SHORT_LEASE_MS });
+        const before = effects();
+        const worker = workers.start(place, { child, history: path, plans, leaseMs: SHORT_LEASE_MS });
         const ended = worker.ended.then(() => true);
-        while (readLines(path).length === before && !(await Promise.race([ended, pause(5, false)])));
+        while (effects() === before && !(await Promise.race([ended, pause(5, false)])));
         await pause(random() * LATEST_KILL_MS);
+        history.note({ what: 'struck', caller: String(child), key: '', signal: 'SIGKILL', point: 'outside' });
         worker.kill();
         await worker.ended;
       }
-      await workers.start(place, { child: KILLS + 1, witness: path, plans, leaseMs: SHORT_LEASE_MS }).ended;
+      await workers.start(place, { child: KILLS + 1, history: path, plans, leaseMs: SHORT_LEASE_MS }).ended;
+      history.close();
       return callLater(plans, path);
     }
 
@@ -114,7 +124,7 @@ export function killSuite(name: string, start: () => Promise<{ place: Place; sto
         for (let from = 0; from < plans.length; from += MOST_AT_ONCE) {
           const some = plans.slice(from, from + MOST_AT_ONCE);
           const path = join(folder, `points-${from}`);
-          expect(judge(some, await killAtPoints(some, path))).toEqual([]);
+          expect(judge(some, await killAtPoints(some, path)).join('\n')).toBe('');
         }
       },
       byLength(60_000, 120_000, 1_800_000),
@@ -128,10 +138,10 @@ export function killSuite(name: string, start: () => Promise<{ place: Place; sto
         console.log(`${name}: ${ANY_MOMENT_ROUNDS * ANY_MOMENT_RUNS} runs killed at any moment, seed ${seed}`);
         for (let round = 0; round < ANY_MOMENT_ROUNDS; round++) {
           const plans = anyMoment(round, ANY_MOMENT_RUNS);
-          const lines = await killAtAnyMoment(plans, join(folder, `any-${round}`), random);
-          expect(judge(plans, lines)).toEqual([]);
+          const events = await killAtAnyMoment(plans, join(folder, `any-${round}`), random);
+          expect(judge(plans, events).join('\n')).toBe('');
           // Else it would have shown nothing.
-          expect(lines.filter((line) => 'attempt' in line && line.attempt > 1).length).toBeGreaterThan(0);
+          expect(of(events, 'effect', 'asked', 'resolved').filter(({ attempt }) => attempt > 1).length).toBeGreaterThan(0);
         }
       },
       byLength(60_000, 120_000, 1_800_000),

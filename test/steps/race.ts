@@ -5,13 +5,14 @@
  */
 import { expect, it } from 'vitest';
 import { type RunOnceOptions, tryRunOnce } from '../../src/index.ts';
+import { memoryHistory } from '../history/log.ts';
 import { byLength } from '../support/long.ts';
 import type { Case, Fresh } from '../support/promises-case.ts';
 import { fiveSteps, lastEndOf } from './five-steps.ts';
 import { judge } from './judge.ts';
 import type { Plan } from './plan.ts';
 import { anyMoment, randomOf } from './plans.ts';
-import type { Effect, Line, Witness } from './witness.ts';
+import { lastEnds } from './witness.ts';
 
 const OWNERS = 4;
 const KEYS = byLength(4, 8, 16);
@@ -24,15 +25,6 @@ const LONGEST_STALL_MS = 8_000;
 const PACE_MS = 20;
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
-
-/** In this process: all owners live as long as the test. */
-function witnessOf(lines: Line[]): Witness {
-  return {
-    add: (line) => void lines.push(line),
-    find: (key) => lines.find((line): line is Effect => line.what === 'effect' && line.key === key),
-    close: () => {},
-  };
-}
 
 async function overtaken(c: Case, attempt: number): Promise<void> {
   for (const endsAtMs = performance.now() + LONGEST_STALL_MS; performance.now() < endsAtMs; await pause(30)) {
@@ -48,8 +40,8 @@ export function racingOwners(name: string, fresh: Fresh): void {
       const seed = (Math.random() * 2 ** 31) | 0;
       const random = randomOf(seed);
       console.log(`${name}: ${KEYS} keys of ${OWNERS} owners each, seed ${seed}`);
-      const lines: Line[] = [];
-      const witness = witnessOf(lines);
+      // In this process: all owners live as long as the test.
+      const history = memoryHistory();
       let lost = 0;
       const raceFor = async (plan: Plan): Promise<void> => {
         const c = fresh();
@@ -71,20 +63,21 @@ export function racingOwners(name: string, fresh: Fresh): void {
             maxAttempts: 10_000,
             onInFlight: { waitMs: 60_000 },
           };
-          const end = await lastEndOf(
-            () => tryRunOnce(options, fiveSteps({ plan, child, witness, at })),
+          await lastEndOf(
+            { plan, child, history },
+            () => tryRunOnce(options, fiveSteps({ plan, child, history, at })),
             () => {
               lost += 1;
             },
           );
-          witness.add({ what: 'ended', run: plan.run, child, end });
         };
         await Promise.all(Array.from({ length: OWNERS }, (_, n) => own(n + 1)));
       };
       const plans = anyMoment(0, KEYS);
       await Promise.all(plans.map(raceFor));
-      expect(judge(plans, lines), `seed ${seed}`).toEqual([]);
-      expect(lines.filter(({ what }) => what === 'ended')).toHaveLength(KEYS * OWNERS);
+      const events = history.events();
+      expect(judge(plans, events).join('\n'), `seed ${seed}`).toBe('');
+      expect(plans.flatMap(({ run }) => lastEnds(events, run))).toHaveLength(KEYS * OWNERS);
       // Without a single owner that was overtaken it would have shown nothing.
       expect(lost).toBeGreaterThan(0);
     },

@@ -1,58 +1,35 @@
 /**
- * The far side, and what was seen of the runs: a file that every process appends to. A line whose write has returned outlives a SIGKILL of its process.
+ * The calls of these runs, and the far side that their effects are at: both in one history.
  *
  * @module
  */
-import { closeSync, openSync, readFileSync, writeSync } from 'node:fs';
+import type { RunResult } from '../../src/index.ts';
+import { type Call, callsOf, only } from '../history/calls.ts';
+import { type Effect, type Ended, type Event, of } from '../history/format.ts';
+import type { History } from '../history/log.ts';
 
-interface Seen {
-  readonly run: string;
-  /** The number of the process. */
-  readonly child: number;
+/** What the far side has under that key. */
+export const foundBy = (history: History, sent: string): Effect | undefined => of(history.events(), 'effect').find((effect) => effect.sent === sent);
+
+/** What a caller was told, as the history keeps it. */
+export function toldOf(result: RunResult<string[]>): Ended {
+  switch (result.kind) {
+    case 'completed': {
+      const { kind, value, attempt, replayed, saved } = result;
+      return { what: 'ok', answer: { kind, value, attempt, replayed, saved } };
+    }
+    case 'failed':
+      return { what: 'ok', answer: { kind: 'failed', value: String(result.error), replayed: result.replayed } };
+    case 'blocked':
+      return { what: 'fail', code: 'BLOCKED', attempt: result.attempt };
+    default:
+      return { what: 'fail', code: result.kind === 'in-flight' ? 'IN_FLIGHT' : 'KEY_REUSED' };
+  }
 }
 
-interface SeenStep extends Seen {
-  readonly attempt: number;
-  readonly step: string;
+/** How each caller of a run ended at last: on a busy machine it may have tried more than once. Those that were killed have no end. */
+export function lastEnds(events: readonly Event[], run: string): Call<'run'>[] {
+  const last = new Map<string, Call<'run'>>();
+  for (const call of only(callsOf(events), 'run')) if (call.invoke.key === run) last.set(call.invoke.caller, call);
+  return [...last.values()].filter(({ by }) => by !== undefined);
 }
-
-export interface Effect extends SeenStep {
-  readonly what: 'effect';
-  readonly key: string;
-  readonly value: string;
-}
-
-export type End =
-  | { readonly kind: 'completed'; readonly value: readonly string[]; readonly attempt: number }
-  | { readonly kind: 'blocked'; readonly attempt: number }
-  /** Anything else. */
-  | { readonly kind: 'other'; readonly why: string };
-
-export type Line =
-  | Effect
-  /** The far side was asked by `onInterrupted`. */
-  | (SeenStep & { readonly what: 'asked'; readonly key: string })
-  | (SeenStep & { readonly what: 'resolved'; readonly value: string })
-  /** What a caller of the run was told. */
-  | (Seen & { readonly what: 'ended'; readonly end: End });
-
-export interface Witness {
-  add(line: Line): void;
-  find(key: string): Effect | undefined;
-  close(): void;
-}
-
-export function openWitness(path: string): Witness {
-  const file = openSync(path, 'a');
-  return {
-    add: (line) => void writeSync(file, `${JSON.stringify(line)}\n`),
-    find: (key) => readLines(path).find((line): line is Effect => line.what === 'effect' && line.key === key),
-    close: () => closeSync(file),
-  };
-}
-
-export const readLines = (path: string): Line[] =>
-  readFileSync(path, 'utf8')
-    .split('\n')
-    .filter((line) => line !== '')
-    .map((line) => JSON.parse(line) as Line);

@@ -7,9 +7,9 @@
 import type { RecordStore } from '../../src/core/ports.ts';
 import { tryRunOnce } from '../../src/index.ts';
 import { openPlace, type Place } from '../crash/place.ts';
+import { fileHistory } from '../history/log.ts';
 import { endOf, fiveSteps, lastEndOf, OPERATION } from './five-steps.ts';
 import { type Phase, type Plan, type Point, STEPS } from './plan.ts';
-import { openWitness } from './witness.ts';
 import type { Task } from './worker-task.ts';
 
 /** So that a kill finds the runs in all their phases. */
@@ -55,24 +55,22 @@ const stoppingAt = (store: RecordStore, stop: Stop): RecordStore => ({
   },
 });
 
-const [place, { child, witness: path, plans, leaseMs }] = JSON.parse(process.argv[2] ?? '[]') as [Place, Task];
+const [place, { child, history: path, plans, leaseMs }] = JSON.parse(process.argv[2] ?? '[]') as [Place, Task];
 const { store } = openPlace(place);
-const witness = openWitness(path);
+const history = fileHistory(path);
 process.stdin.resume().once('close', () => process.exit(0));
 
 async function runToPoint(plan: Plan, point: Point | undefined): Promise<void> {
   const stop = new Stop(point);
-  const work = fiveSteps({ plan, child, witness, at: (step, phase) => stop.at(step, phase) });
+  const work = fiveSteps({ plan, child, history, at: (step, phase) => stop.at(step, phase) });
   const options = { store: stoppingAt(store, stop), operation: OPERATION, key: plan.run, leaseMs, renew: 'none' as const };
-  const ended = endOf(() => tryRunOnce(options, work)).then((end) => witness.add({ what: 'ended', run: plan.run, child, end }));
-  await Promise.race([stop.arrived, ended]);
+  await Promise.race([stop.arrived, endOf({ plan, child, history }, () => tryRunOnce(options, work))]);
 }
 
 async function runAtAnyMoment(plan: Plan): Promise<void> {
-  const work = fiveSteps({ plan, child, witness, at: () => pause(Math.random() * PACE_MS) });
+  const work = fiveSteps({ plan, child, history, at: () => pause(Math.random() * PACE_MS) });
   const options = { store, operation: OPERATION, key: plan.run, leaseMs, onInFlight: { waitMs: 60_000 } };
-  const end = await lastEndOf(() => tryRunOnce(options, work));
-  witness.add({ what: 'ended', run: plan.run, child, end });
+  await lastEndOf({ plan, child, history }, () => tryRunOnce(options, work));
 }
 
 let dies = false;
@@ -84,5 +82,8 @@ await Promise.all(
     return runToPoint(plan, point);
   }),
 );
-if (dies) process.kill(process.pid, 'SIGKILL');
+if (dies) {
+  history.note({ what: 'struck', caller: String(child), key: '', signal: 'SIGKILL', point: 'all are where they are to die' });
+  process.kill(process.pid, 'SIGKILL');
+}
 process.exit(0);

@@ -27,6 +27,7 @@ export type Mistake =
   | 'breaking leaves the token'
   | 'a late renewal is allowed'
   | 'a released lease may be renewed'
+  | 'the minimum hold is not told'
   | 'leases never run out'
   | 'leases run out early'
   | 'the length of who asks counts'
@@ -95,7 +96,8 @@ export function plainLeases(nowMs: () => number, mistake?: Mistake): LeaseProvid
     async read(name) {
       const row = rowOf(name);
       if (row === undefined) return undefined;
-      return { held: isHeld(row), token: row.token, ...(row.lastSlot === undefined ? {} : { lastSlot: row.lastSlot }) };
+      const held = isHeld(row) || (nowMs() < row.heldBackUntilMs && !is('the minimum hold is not told'));
+      return { held, token: row.token, ...(row.lastSlot === undefined ? {} : { lastSlot: row.lastSlot }) };
     },
     async break(name) {
       const row = rowOf(name);

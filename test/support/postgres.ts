@@ -13,6 +13,7 @@ import { dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { Client, Pool, type PoolConfig } from 'pg';
+import { sendSignal } from '../../scripts/send-signal.ts';
 import { freePort } from './free-port.ts';
 import { supervised, type User, unprivileged } from './supervised.ts';
 
@@ -118,7 +119,7 @@ async function ownServer(home: Home, flags: readonly string[]): Promise<Postgres
     child = undefined;
     const exited = ending.exitCode === null ? once(ending, 'exit') : undefined;
     const pid = Number((await readFile(join(data, 'postmaster.pid'), 'utf8').catch(() => '')).split('\n', 1)[0]);
-    if (pid > 0) process.kill(pid, signal);
+    if (pid > 0) sendSignal(pid, signal);
     await exited;
   };
   await start();

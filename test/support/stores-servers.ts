@@ -6,6 +6,9 @@
 import pg from 'pg';
 import type { RecordStore } from '../../src/core/ports.ts';
 import { postgresStore } from '../../src/stores/postgres/index.ts';
+import { DEFAULT_TABLE_NAME, qualified } from '../../src/stores/postgres/names.ts';
+import { statementNames } from '../../src/stores/postgres/statement-names.ts';
+import { sqlFor } from '../../src/stores/postgres/table.ts';
 import { redisStore } from '../../src/stores/redis/index.ts';
 import { postgresAvailable, startPostgres } from './postgres.ts';
 import { runningRecord } from './promises-case.ts';
@@ -56,7 +59,7 @@ async function startPostgresSubject(): Promise<StoreSubject> {
       pool.on('error', () => {});
       return { ...postgresStore({ pool }), close: () => pool.end() };
     },
-    is: (operation, id) => (request) => request.body.includes(POSTGRES_STATEMENTS[operation]) && concerns(request, id),
+    is: (operation, id) => (request) => isStatement(operation, request.body) && concerns(request, id),
   };
   return {
     store,
@@ -77,6 +80,19 @@ const POSTGRES_STATEMENTS: Readonly<Record<WireOperation, string>> = {
   replace: 'UPDATE',
   delete: 'DELETE FROM',
   read: '(SELECT 1) AS one',
+};
+
+/** By its text, or by its name where the server has it prepared. */
+const isStatement = (operation: WireOperation, body: Buffer): boolean =>
+  body.includes(POSTGRES_STATEMENTS[operation]) || body.includes(POSTGRES_NAMES[operation] as string);
+
+const sql = sqlFor(qualified(DEFAULT_TABLE_NAME, undefined));
+const names = statementNames();
+const POSTGRES_NAMES: Readonly<Record<WireOperation, string | undefined>> = {
+  create: names.of(sql.create),
+  replace: names.of(sql.replace),
+  delete: names.of(sql.remove),
+  read: names.of(sql.find),
 };
 
 /** A script that the server does not know yet costs one request more, once. */

@@ -9,9 +9,16 @@ import { keyParts, recordId } from '../../src/core/key.ts';
 import type { RecordStore } from '../../src/core/ports.ts';
 import type { RecordId } from '../../src/core/record.ts';
 import { LEASE_OPERATION } from '../../src/core/store-leases.ts';
+import { callsOf } from '../history/calls.ts';
+import { memoryHistory } from '../history/log.ts';
+import { judgePromises } from '../history/promises.ts';
+import { noted } from '../history/record-store.ts';
+import { judgeRegister } from '../history/register.ts';
+import { deliveryOf } from '../history/traffic.ts';
+import { textOf, type Violation } from '../history/violation.ts';
 import { OPERATION } from '../support/promises-case.ts';
 import type { FaultAction } from '../support/proxy.ts';
-import type { Wire, WireClient, WireOperation } from '../support/stores.ts';
+import type { SubjectKind, Wire, WireClient, WireOperation } from '../support/stores.ts';
 
 export const ACTIONS: readonly FaultAction[] = [
   'drop-answer',
@@ -43,19 +50,26 @@ export interface Cell {
 
 export type CellTest = (cell: Cell) => Promise<void>;
 
+/** Which promises the order of the writes is judged by. `requests`: they are single requests, and follow no protocol. */
+export type CellKind = 'requests' | 'runs' | 'leases';
+
 /** All cells of one operation at once: most of their time is the waiting of the SDK between two tries. */
-export async function throughAllFaults(wire: Wire, client: WireClient, direct: RecordStore, test: CellTest): Promise<void> {
+export async function throughAllFaults(
+  { wire, client, direct, kind, of }: { wire: Wire; client: WireClient; direct: RecordStore; kind: SubjectKind; of: CellKind },
+  test: CellTest,
+): Promise<void> {
   const cells = ACTIONS.flatMap((action) => TRIES.map((times) => ({ action, times })));
   const results = await Promise.allSettled(
     cells.map(async ({ action, times }) => {
       const key = randomUUID();
       const label = `${typeof action === 'string' ? action : JSON.stringify(action)} × ${times}`;
-      const store = wire.open(client);
+      const opened = wire.open(client);
+      const history = memoryHistory();
       let spoiled: Promise<unknown> | undefined;
       const cell: Cell = {
         label,
-        store,
-        direct,
+        store: noted(opened, history, 'through the proxy'),
+        direct: noted(direct, history, 'past it'),
         key,
         id: recordId(OPERATION, [], keyParts(key)),
         leaseId: recordId(LEASE_OPERATION, [], keyParts(key)),
@@ -66,11 +80,18 @@ export async function throughAllFaults(wire: Wire, client: WireClient, direct: R
       };
       try {
         await test(cell);
+        const violations: Violation[] = [];
+        for (const id of [cell.id, cell.leaseId]) {
+          // The proxy may send a request twice, whoever the client is.
+          const { violations: found, accepted } = judgeRegister(id, callsOf(history.events()), { ...deliveryOf(kind, client), sent: 'again' });
+          violations.push(...found, ...(of === 'requests' ? [] : judgePromises(accepted, { lease: of === 'leases' })));
+        }
+        if (violations.length > 0) throw new Error(violations.map(textOf).join('\n'));
       } catch (cause) {
         // Without its cause: what an SDK throws carries whole sockets.
         throw new Error(`${label}: ${cause instanceof Error ? cause.message : String(cause)}`);
       } finally {
-        await store.close();
+        await opened.close();
       }
       // A cell in which nothing was spoiled shows nothing.
       if (spoiled === undefined) throw new Error(`${label}: no fault was injected`);

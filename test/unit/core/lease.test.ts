@@ -188,7 +188,7 @@ describe('slots', () => {
     const { clock, leases, acquire, mine } = bench();
     const failed = withLease(leases, 'job', { slot: 1_000 }, () => Promise.reject(new Error('no')), clock);
     await expect(failed).rejects.toThrow('no');
-    expect(await withLease(leases, 'job', { slot: 1_000 }, () => 'done', clock)).toEqual({ kind: 'done', value: 'done' });
+    expect(await withLease(leases, 'job', { slot: 1_000 }, () => 'done', clock)).toEqual({ kind: 'done', value: 'done', released: 'released' });
     expect(await acquire({ slot: 1_000 })).toEqual({ kind: 'slot-done' });
     expect(await acquire({ slot: 500 })).toEqual({ kind: 'slot-passed', lastSlot: 1_000 });
     const backfill = await mine({ slot: 500, onPassed: 'run' });
@@ -217,7 +217,7 @@ describe('withLease', () => {
         clock,
         withLease(leases, 'a', {}, () => 42, clock),
       ),
-    ).toEqual({ kind: 'done', value: 42 });
+    ).toEqual({ kind: 'done', value: 42, released: 'unknown' });
     await expect(
       inTime(
         clock,

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { isRetention } from '../../../src/core/retention.ts';
 import { PermanentError } from '../../../src/index.ts';
 import { bench } from './engine.ts';
 
@@ -39,6 +40,13 @@ describe('retention for each way a run can end', () => {
     expect(await b.run(() => 1)).toMatchObject({ kind: 'failed', replayed: true });
     await b.clock.advance(1_001);
     expect(await b.run(() => 1)).toMatchObject({ value: 1 });
+  });
+
+  it('what is refused is refused in words', () => {
+    expect(isRetention({ error: 5 })).toBe(
+      'must be a whole number, at least 1, or must be { completed, error, released }, whole numbers of ms above 0, completed always',
+    );
+    expect([isRetention(1), isRetention({ completed: 1, error: 1, released: 1 })]).toEqual([undefined, undefined]);
   });
 
   it.each([[{}], [{ error: 5 }], [{ completed: 0 }], [{ completed: 5_000, failed: 5 }], ['a day'], [{ completed: 5_000, error: 500 }]])(

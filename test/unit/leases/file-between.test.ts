@@ -97,6 +97,29 @@ describe('I6 I12 an acquisition that comes too late', () => {
   });
 });
 
+describe('I6 who looks at a lease has its lock for an instant', () => {
+  it('and may lose the processor in it: where nobody has the lease, that is waited for', async () => {
+    const { locks, access } = await openPlace(on.directory, 'user');
+    await on.leases.release(NAME, await on.hold());
+    const looker = await lockFile(on.path, { access, locks });
+    if (looker === 'held') throw new Error(looker);
+    const asking = on.ask();
+    setTimeout(() => void looker.close(), 80);
+    expect(await asking).toMatchObject({ kind: 'acquired' });
+  });
+
+  it('who keeps it is told as a holder, soon', async () => {
+    const { locks, access } = await openPlace(on.directory, 'user');
+    await on.leases.release(NAME, await on.hold());
+    const keeper = await lockFile(on.path, { access, locks });
+    if (keeper === 'held') throw new Error(keeper);
+    const since = performance.now();
+    expect(await on.ask()).toMatchObject({ kind: 'held' });
+    expect(performance.now() - since).toBeLessThan(2_000);
+    await keeper.close();
+  });
+});
+
 describe('I4 I5 between two steps of a break', () => {
   it('a token that was given out, and a slot that was marked, after the look at the old file: the new one is above both, and is nobody’s before', async () => {
     const { locks } = await openPlace(on.directory, 'user');

@@ -5,7 +5,7 @@
  */
 import { TableClient, type TransactionAction } from '@azure/data-tables';
 import { afterAll, beforeAll, beforeEach } from 'vitest';
-import type { Fence, LeaseProvider, RecordStore } from '../../../src/core/ports.ts';
+import type { Fence, LeaseProvider, PartsStore } from '../../../src/core/ports.ts';
 import { type Lease, storeLeases, tryAcquire } from '../../../src/index.ts';
 import { fencePartition, tableStore } from '../../../src/stores/azure-tables/index.ts';
 import type { ProxiedRequest } from '../../support/proxy.ts';
@@ -27,7 +27,7 @@ export interface FencedStage {
   readonly client: TableClient;
   /** These three go past it. */
   readonly plain: TableClient;
-  readonly store: Required<RecordStore>;
+  readonly store: PartsStore;
   readonly leases: LeaseProvider;
   /** Of the lease, new for each test. */
   readonly name: string;

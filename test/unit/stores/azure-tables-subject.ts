@@ -5,7 +5,7 @@
  */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { TableClient } from '@azure/data-tables';
-import type { Listed, ListQuery, RecordStore } from '../../../src/core/ports.ts';
+import type { Listed, ListQuery, PartsStore, RecordStore } from '../../../src/core/ports.ts';
 import { type TableStoreOptions, tableStore } from '../../../src/stores/azure-tables/index.ts';
 import { sample as record } from '../../../src/testing/record-store/subject.ts';
 import { type Azurite, startAzurite } from '../../support/azurite.ts';
@@ -21,7 +21,7 @@ export interface Subject {
   /** A client through the proxy, with the SDK's retries kept short; its table does not exist yet. */
   client(tableName?: string): TableClient;
   /** A store whose own client goes through the proxy; its table exists. */
-  ownStore(options?: Omit<TableStoreOptions, 'client'>): Promise<Required<RecordStore>>;
+  ownStore(options?: Omit<TableStoreOptions, 'client'>): Promise<PartsStore>;
   stop(): Promise<void>;
 }
 

@@ -176,12 +176,12 @@ describe('faults', () => {
     await store.close();
   });
 
-  it('a refused write that cannot be looked up is unavailable, and in doubt when it may have been our own', async () => {
+  it('I8 a refused write that cannot be looked up is in doubt: the network may have delivered it twice', async () => {
     const store = await subject.ownStore();
     const id = freshId();
     await put(store, id);
     subject.proxy.inject({ match: ({ method }) => method === 'GET', times: 99, action: 'drop-answer' });
-    await expect(store.create(id, record())).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+    await expect(store.create(id, record())).rejects.toMatchObject({ code: 'WRITE_UNKNOWN' });
     subject.proxy.inject({ match: isWrite, action: 'drop-answer' });
     await expect(store.create(id, record())).rejects.toMatchObject({ code: 'WRITE_UNKNOWN' });
     await store.close();

@@ -5,7 +5,7 @@
  */
 import { Client, type Pool, type PoolConfig } from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
-import type { Listed, ListQuery, PlainStore, RecordStore } from '../../../src/core/ports.ts';
+import type { BatchStore, Listed, ListQuery, RecordStore } from '../../../src/core/ports.ts';
 import { type PostgresStoreOptions, postgresStore } from '../../../src/stores/postgres/index.ts';
 import { type PostgresDatabase, type PostgresOptions, type PostgresServer, startPostgres } from '../../support/postgres.ts';
 
@@ -14,9 +14,9 @@ export interface Stage {
   readonly database: PostgresDatabase;
   readonly pool: Pool;
   /** Not set up. Over a pool of its own, unless it is told another. */
-  another(options?: PostgresStoreOptions, config?: PoolConfig): PlainStore;
+  another(options?: PostgresStoreOptions, config?: PoolConfig): BatchStore;
   /** The same, set up. */
-  fresh(options?: PostgresStoreOptions, config?: PoolConfig): Promise<PlainStore>;
+  fresh(options?: PostgresStoreOptions, config?: PoolConfig): Promise<BatchStore>;
   /** A connection that stays out of every pool. */
   client(url?: string): Promise<Client>;
 }

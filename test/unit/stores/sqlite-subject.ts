@@ -5,7 +5,7 @@
  */
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach } from 'vitest';
-import type { Listed, ListQuery, PlainStore, RecordStore } from '../../../src/core/ports.ts';
+import type { BatchStore, Listed, ListQuery, RecordStore } from '../../../src/core/ports.ts';
 import { type SqliteStoreOptions, sqliteStore } from '../../../src/stores/sqlite/index.ts';
 import { type DatabaseFolder, databaseFolder } from '../../support/sqlite-file.ts';
 
@@ -17,9 +17,9 @@ export interface Stage {
   readonly path: string;
   opened<T extends Closable>(one: T): T;
   /** A store on the file, which may not be there yet. */
-  another(options?: Partial<SqliteStoreOptions>): PlainStore;
+  another(options?: Partial<SqliteStoreOptions>): BatchStore;
   /** The same, set up. */
-  fresh(options?: Partial<SqliteStoreOptions>): Promise<PlainStore>;
+  fresh(options?: Partial<SqliteStoreOptions>): Promise<BatchStore>;
   connection(): DatabaseSync;
 }
 
