@@ -12,6 +12,7 @@ export {
   RerunSafeError,
 } from './core/errors.ts';
 export type { LeaseEvent, LeaseEventName, RunEvent, RunEventName } from './core/events.ts';
+export { type ForgetScopeOptions, type ForgottenScope, forgetScope } from './core/forget-scope.ts';
 export type { GuardOptions, NotedVerdict, RunOnceOptions, ThrowVerdict, UnknownAnswer } from './core/guard.ts';
 export type { Key, KeyPart } from './core/key.ts';
 export { type Lease, type LeaseOptions, type LeaseResult, type NotAcquired, type TryAcquired, tryAcquire, withLease } from './core/lease.ts';

@@ -27,8 +27,8 @@ export interface MoveIntent {
 
 /** A person's word, where no call can decide. */
 export interface PersonIntent {
-  /** `resolve`: say what became of a run that is blocked or lapsed. `forget`: as if it had never been. */
-  readonly kind: 'resolve' | 'forget';
+  /** `resolve`: say what became of a run that is blocked or lapsed. `forget`: as if it had never been. `erase`: the same, also of what is expired. */
+  readonly kind: 'resolve' | 'forget' | 'erase';
   /** Also over a run that is still going on (it is fenced, but its work may go on: the named exception to I6), and over a person's earlier word. */
   readonly force: boolean;
 }
@@ -137,7 +137,7 @@ function move(standing: Stored | undefined, intent: MoveIntent): MoveDecision {
 }
 
 function person(standing: Stored | undefined, intent: PersonIntent, { nowMs, uncertaintyMs }: ClockFacts): PersonDecision {
-  if (standing === undefined || isExpired(standing.record, standing.ageMs, uncertaintyMs)) return { kind: 'absent' };
+  if (standing === undefined || (intent.kind !== 'erase' && isExpired(standing.record, standing.ageMs, uncertaintyMs))) return { kind: 'absent' };
   const { record, ageMs } = standing;
   const alive = record.state === 'running' && !isLapsed(record, ageMs, uncertaintyMs);
   if (alive && !intent.force) return { kind: 'running', retryAfterMs: retryAfter(standing, uncertaintyMs) };

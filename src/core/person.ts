@@ -103,13 +103,26 @@ export async function forgetRun(run: RunOf): Promise<PersonResult> {
 
 /** By its id. `options` are checked already. `seen`: as of {@link resolveById}. */
 export async function forgetById(store: RecordStore, id: RecordId, options: PersonOptions, seen?: Stored): Promise<PersonResult> {
-  const word = { store, id, kind: 'forget', options, ...(seen === undefined ? {} : { seen }) } as const;
-  return write(word, ({ label: _, fingerprint: __, outcome: ___, steps: ____, holder: _____, blockedWhy: ______, note: _______, ...rest }) => ({
-    ...rest,
-    state: 'released',
-    attempt: 0,
-    retentionMs: Math.max(TOMBSTONE_RETENTION_MS, rest.leaseMs + 1),
-  }));
+  return write({ store, id, kind: 'forget', options, ...(seen === undefined ? {} : { seen }) }, tombstone);
+}
+
+/** As {@link forgetById}, of whatever stands there, be it expired: it is not about what became of the run. */
+export const eraseById = (store: RecordStore, id: RecordId, options: PersonOptions, seen: Stored): Promise<PersonResult> =>
+  write({ store, id, kind: 'erase', options, seen }, tombstone);
+
+function tombstone(record: RecordToWrite): RecordToWrite {
+  const {
+    label: _,
+    fingerprint: __,
+    outcome: ___,
+    steps: ____,
+    holder: _____,
+    blockedWhy: ______,
+    note: _______,
+    beyond: ________,
+    ...rest
+  } = record;
+  return { ...rest, state: 'released', attempt: 0, retentionMs: Math.max(TOMBSTONE_RETENTION_MS, rest.leaseMs + 1) };
 }
 
 function idOf(what: string, run: RunOf): RecordId {
@@ -167,12 +180,12 @@ async function writeOverSeen(word: Word, change: (record: RecordToWrite) => Reco
   const seen = word.seen ?? (await store.read(id));
   let standing = seen;
   for (let round = 0; round < MOST_ROUNDS; round++) {
-    const intent = { kind: kind === 'forget' ? kind : 'resolve', force } as const;
+    const intent = { kind: kind === 'block' ? 'resolve' : kind, force } as const;
     const decision = decide(standing, intent, { nowMs: store.clock.nowMs(), uncertaintyMs: store.clock.uncertaintyMs });
     if (decision.kind !== 'write') return decision;
     const { over, token } = decision;
     // What they say is about what they saw: of an attempt that came since, or of its outcome, they know nothing.
-    if (!force && !isSame(over, seen)) return { kind: 'changed' };
+    if (!force && kind !== 'erase' && !isSame(over, seen)) return { kind: 'changed' };
     if (kind === 'resolve' && seal === undefined && holdsSealed(over.record)) {
       throw invalidOptions('resolveRun', ['what this run keeps is sealed: pass its seal, or the outcome would lie there in the open']);
     }
@@ -192,7 +205,14 @@ const isSame = ({ record }: Stored, seen: Stored | undefined): boolean =>
 const saidBy = ({ store, kind, options: { by, why } }: Word): Pick<RecordToWrite, 'word'> =>
   kind === 'block'
     ? {}
-    : { word: { did: kind, atMs: store.clock.nowMs(), ...(by === undefined ? {} : { by }), ...(why === undefined ? {} : { why }) } };
+    : {
+        word: {
+          did: kind === 'resolve' ? kind : 'forget',
+          atMs: store.clock.nowMs(),
+          ...(by === undefined ? {} : { by }),
+          ...(why === undefined ? {} : { why }),
+        },
+      };
 
 /** On condition of the version; otherwise what stands. An own write is known by its revision, when its answer was lost or it was sent twice. */
 async function replaced(

@@ -41,6 +41,8 @@ export type WriteResult = Written | Conflict | TooLarge;
 
 export interface ListQuery {
   readonly operation?: string;
+  /** The hash that the record keeps of its scope. */
+  readonly scope?: string;
   readonly state?: State;
   /** Only records written longer ago than this. */
   readonly olderThanMs?: number;
@@ -48,6 +50,8 @@ export interface ListQuery {
 
 export interface Listed extends Stored {
   readonly id: RecordId;
+  /** Where it is read and changed, if that is not the store that listed it. */
+  readonly store?: RecordStore;
 }
 
 export interface PurgeQuery {

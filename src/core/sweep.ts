@@ -146,5 +146,5 @@ async function settle(options: SweepOptions, listed: Listed, answer: SweepAnswer
   if (answer !== 'block' && answer !== 'not-done' && !(typeof answer === 'object' && answer !== null && 'done' in answer)) {
     throw invalidOptions('sweep', ["the callback must answer { done: value }, 'not-done', 'block' or undefined"]);
   }
-  return (await resolveById(options.store, listed.id, options, answer, listed)).kind === 'written';
+  return (await resolveById(listed.store ?? options.store, listed.id, options, answer, listed)).kind === 'written';
 }

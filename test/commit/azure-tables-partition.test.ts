@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { RestError, TableClient, type TransactionAction } from '@azure/data-tables';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { PURGE_MIN_AGE_MS } from '../../src/core/ports.ts';
-import { runOnce, storeLeases, tryRunOnce, withLease } from '../../src/index.ts';
+import { forgetScope, runOnce, storeLeases, sweep, tryRunOnce, withLease } from '../../src/index.ts';
 import { commitWith, fencedTransaction, fencePartition, type TableStore, tableStore } from '../../src/stores/azure-tables/index.ts';
 import { recordStoreConformance } from '../../src/testing/index.ts';
 import { completed, sample } from '../../src/testing/record-store/subject.ts';
@@ -94,6 +94,19 @@ describe("records in a partition of the caller's", () => {
     expect(await ids(whole)).toEqual(['-/a', '-/b', 'customer-7/b', 'customer-8/a', 'customer-8/b']);
     expect(await late.purge({})).toEqual({ removed: 2 });
     expect(await ids(whole)).toEqual(['-/b', 'customer-7/b', 'customer-8/b']);
+  });
+
+  it('forgetScope and sweep on the whole table reach what is pinned', async () => {
+    const pinned = whole.inPartition('customer-7');
+    await runOnce({ store: pinned, operation: OPERATION, scope: 'anna', key: 'order 1' }, () => 'hers');
+    expect(await forgetScope({ store: whole, scope: 'anna' })).toEqual({ forgotten: 1, running: 0, failures: [], more: false });
+    expect((await collect(pinned.list({}))).map(({ record }) => [record.label, record.outcome])).toEqual([[undefined, undefined]]);
+    const unknown = { store: pinned, operation: OPERATION, key: 'order 2', onThrow: () => 'unknown' as const };
+    await expect(runOnce(unknown, () => Promise.reject(new Error('no answer')))).rejects.toThrow('no answer');
+    const later = tableStore({ client: aheadOf(client, 100_000) });
+    await ids(later);
+    expect(await sweep({ store: later }, () => ({ done: 'receipt' }))).toMatchObject({ lapsed: 1, settled: 1, failures: [] });
+    expect(await runOnce(unknown, () => 'again')).toBe('receipt');
   });
 
   it('without inPartition commitWith takes the partition that the record happens to be in, and says which one that is', async () => {

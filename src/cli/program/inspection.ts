@@ -28,11 +28,13 @@ interface AddressFlags extends PlaceFlags {
   readonly timezone?: string;
 }
 
-interface WordFlags extends AddressFlags {
+interface SaidFlags {
   readonly by?: string;
   readonly why?: string;
   readonly force?: true;
 }
+
+type WordFlags = AddressFlags & SaidFlags;
 
 type Looking = { readonly place: OpenPlace; readonly out: Screen };
 
@@ -92,6 +94,16 @@ export function inspectionCommands(program: Command, ended: Ended, hasComplete =
 
   worded(program.command('forget').description('Forget a key: the next call runs again.')).action((key: string | undefined, flags: WordFlags) =>
     at(flags, async (looking) => (await import('../commands/forget.ts')).forget({ ...looking, ...word(flags), what: await runAddress(key, flags) })),
+  );
+
+  saying(
+    withPlace(
+      program.command('forget-scope').description('Forget all that is kept on behalf of a scope: erasure.').argument('<scope>', 'whose'),
+    ).option('--operation <name>', 'of this kind of work only'),
+  ).action((scope: string, flags: PlaceFlags & SaidFlags & { operation?: string }) =>
+    at(flags, async (looking) =>
+      (await import('../commands/forget-scope.ts')).forgetScope({ ...looking, ...word(flags), scope, operation: flags.operation }),
+    ),
   );
 
   withPlace(program.command('unlock').description('Free a lock whose holder is gone, or is to be shut out.').argument('<name>', 'of the lock'))
@@ -179,14 +191,16 @@ function addressed(command: Command, { locks }: { locks: boolean }): Command {
   return momentOptions(operationOptions(withPlace(command)));
 }
 
-const worded = (command: Command): Command =>
-  addressed(command, { locks: false })
+const worded = (command: Command): Command => saying(addressed(command, { locks: false }));
+
+const saying = (command: Command): Command =>
+  command
     .optionsGroup('What is said:')
     .option('--by <name>', 'who says so. Default: the user and the host')
     .option('--why <text>', 'why; kept with it')
     .option('--force', 'also while it is running, and over an earlier word');
 
-const word = ({ by, why, force }: WordFlags) => ({ by, why, force });
+const word = ({ by, why, force }: SaidFlags) => ({ by, why, force });
 
 async function address(key: string | undefined, flags: AddressFlags): Promise<Address> {
   if (flags.lock === undefined) return runAddress(key, flags);

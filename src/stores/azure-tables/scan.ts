@@ -115,9 +115,10 @@ async function* pages(table: Table, query: ListQuery): AsyncGenerator<Found> {
 
 /** The age is only coarsely filtered by the service, on the safe side; each row is judged again by the date of the answer it came with. */
 function filterFor(odata: Odata, place: Place, query: ListQuery, latestNowMs: number): string {
-  const { operation, state, olderThanMs } = query;
+  const { operation, scope, state, olderThanMs } = query;
   const filters = [rowsIn(odata, place)];
   if (operation !== undefined) filters.push(odata`operation eq ${operation}`);
+  if (scope !== undefined) filters.push(odata`scope eq ${scope}`);
   if (state !== undefined) filters.push(odata`state eq ${state}`);
   if (olderThanMs !== undefined) filters.push(odata`Timestamp lt ${new Date(latestNowMs - olderThanMs)}`);
   return filters.join(' and ');

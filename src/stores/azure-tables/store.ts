@@ -98,6 +98,10 @@ export function tableStore(options: TableStoreOptions = {}): TableStore {
   const clock = serviceClock();
   const request = requester(connection.client, connection.limitMs, clock);
 
+  async function* withStores(found: AsyncIterable<ListedInTable>): AsyncGenerator<ListedInTable> {
+    for await (const one of found) yield one.partitionKey === undefined ? one : { ...one, store: storeAt({ partitionKey: one.partitionKey }) };
+  }
+
   const storeAt = (place: Place): PartsStore => {
     const table: Table = { request, uncertaintyMs, place, nowMs: clock.nowMs };
     const records = recordsAt(request, place);
@@ -107,7 +111,7 @@ export function tableStore(options: TableStoreOptions = {}): TableStore {
       name: 'azure-tables',
       limits: { maxRecordBytes: MAX_RECORD_BYTES, inlineBytes: INLINE_BYTES, maxKeyBytes: 512, parts: PART_LIMITS },
       clock: { source: 'store', uncertaintyMs, nowMs: clock.nowMs },
-      list: (query) => list(table, query),
+      list: (query) => withStores(list(table, query)),
       purge: (query) => purge(table, query),
       async setUp() {
         // The SDK takes "already exists" for success.

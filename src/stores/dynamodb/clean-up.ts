@@ -41,7 +41,7 @@ async function* items({ connection, tableName }: Table, filter: Filter): AsyncGe
 
 type Filter = Pick<ScanCommandInput, 'FilterExpression' | 'ExpressionAttributeNames' | 'ExpressionAttributeValues' | 'ProjectionExpression'>;
 
-function filterFor({ operation, state, olderThanMs }: ListQuery, nowMs: number, withParts = false): Filter {
+function filterFor({ operation, scope, state, olderThanMs }: ListQuery, nowMs: number, withParts = false): Filter {
   // Without a revision it is not one of ours: the table may hold other things.
   const conditions = [withParts ? '(attribute_exists(#revision) OR attribute_type(#part, :bytes))' : 'attribute_exists(#revision)'];
   const names: Record<string, string> = { '#revision': 'revision', ...(withParts && { '#part': PART }) };
@@ -52,6 +52,7 @@ function filterFor({ operation, state, olderThanMs }: ListQuery, nowMs: number, 
     values[`:${column}`] = value;
   };
   if (operation !== undefined) and('operation', '=', { S: operation });
+  if (scope !== undefined) and('scope', '=', { S: scope });
   if (state !== undefined) and('state', '=', { S: state });
   if (olderThanMs !== undefined) and('writtenAtMs', '<', { N: String(Math.ceil(nowMs - olderThanMs)) });
   return {

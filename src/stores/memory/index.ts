@@ -19,6 +19,7 @@ import type {
 } from '../../core/ports.ts';
 import { isOrphan, purgeListed, unlessTooNew } from '../../core/purge.ts';
 import { fromRow, type RecordId, type RecordToWrite, type Row, toRow } from '../../core/record.ts';
+import { isWanted } from '../../core/wanted.ts';
 
 export interface MemoryStoreOptions {
   /** Stamps `writtenAtMs`. Default: the wall clock. A virtual clock in tests. */
@@ -157,8 +158,3 @@ async function atomically<T>(call: CallOptions | undefined, operation: () => T):
   if (call?.signal?.aborted === true) throw storeUnavailable('aborted before it was sent', call.signal.reason);
   return operation();
 }
-
-const isWanted = ({ record, ageMs }: Stored, { operation, state, olderThanMs }: ListQuery): boolean =>
-  (operation === undefined || record.operation === operation) &&
-  (state === undefined || record.state === state) &&
-  (olderThanMs === undefined || ageMs > olderThanMs);

@@ -6,6 +6,7 @@
 import { type Listed, type ListQuery, PURGE_MIN_AGE_MS, type PurgeQuery, type Stored } from '../../core/ports.ts';
 import { isPurgeable, unlessTooNew } from '../../core/purge.ts';
 import type { RecordId } from '../../core/record.ts';
+import { isWanted } from '../../core/wanted.ts';
 import type { Connection, Row } from './connection.ts';
 import { idOf, lightColumns, NOW_MS } from './table.ts';
 import { escaped } from './text.ts';
@@ -46,10 +47,10 @@ SELECT seen.*, p.* FROM seen LEFT JOIN page AS p ON ${where} ORDER BY p.id`;
 }
 
 export async function* scan(table: Table, query: ListQuery): AsyncGenerator<Listed> {
-  const { state, olderThanMs } = query;
+  const { scope, state, olderThanMs } = query;
   const filter = {
-    where: '($3::text IS NULL OR p.state = $3) AND ($4::float8 IS NULL OR seen.now_ms - p.written_at_ms > $4)',
-    values: [state ?? null, olderThanMs ?? null],
+    where: '($3::text IS NULL OR p.state = $3) AND ($4::float8 IS NULL OR seen.now_ms - p.written_at_ms > $4) AND ($5::text IS NULL OR p.scope = $5)',
+    values: [state ?? null, olderThanMs ?? null, scope ?? null],
   };
   for await (const rows of pages(table, query.operation, filter)) {
     for (const ids of batches(rows)) yield* (await whole(table, ids)).filter((found) => isWanted(found, query));
@@ -77,11 +78,6 @@ async function whole({ connection, name, toStored }: Table, ids: readonly Record
   const { rows } = await connection.call(undefined, (ask) => ask({ what: 'list', text, values: [ids], writes: false }));
   return rows.map((row) => ({ id: idOf(row), ...toStored(row) }));
 }
-
-const isWanted = ({ record, ageMs }: Stored, { operation, state, olderThanMs }: ListQuery): boolean =>
-  (operation === undefined || record.operation === operation) &&
-  (state === undefined || record.state === state) &&
-  (olderThanMs === undefined || ageMs > olderThanMs);
 
 /**
  * What may be removed is judged in one place for all stores; the server only leaves out what never may. Each row is removed on condition of the version

@@ -7,6 +7,7 @@
 import type { Listed, ListQuery, PurgeQuery, Stored } from '../../core/ports.ts';
 import { purgeListed, unlessTooNew } from '../../core/purge.ts';
 import type { RecordId } from '../../core/record.ts';
+import { isWanted } from '../../core/wanted.ts';
 import type { Connection } from './connection.ts';
 import type { Rows } from './rows.ts';
 
@@ -50,11 +51,6 @@ async function* light(table: Table, operation: string | undefined): AsyncGenerat
     }
   }
 }
-
-const isWanted = ({ record, ageMs }: Stored, { operation, state, olderThanMs }: ListQuery): boolean =>
-  (operation === undefined || record.operation === operation) &&
-  (state === undefined || record.state === state) &&
-  (olderThanMs === undefined || ageMs > olderThanMs);
 
 export async function* scan(table: Table, query: ListQuery): AsyncGenerator<Listed> {
   for await (const { id, read } of light(table, query.operation)) {

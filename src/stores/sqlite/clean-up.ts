@@ -6,6 +6,7 @@
 import type { Listed, ListQuery, PurgeQuery, Stored } from '../../core/ports.ts';
 import { isPurgeable, unlessTooNew } from '../../core/purge.ts';
 import type { RecordId, StoredRecord, Version } from '../../core/record.ts';
+import { isWanted } from '../../core/wanted.ts';
 import type { Connection } from './connection.ts';
 import { type Sql, toRecord } from './table.ts';
 
@@ -45,11 +46,6 @@ export async function* scan(table: Table, query: ListQuery): AsyncGenerator<List
     }
   }
 }
-
-const isWanted = ({ record, ageMs }: Stored, { operation, state, olderThanMs }: ListQuery): boolean =>
-  (operation === undefined || record.operation === operation) &&
-  (state === undefined || record.state === state) &&
-  (olderThanMs === undefined || ageMs > olderThanMs);
 
 /**
  * Found under no lock, removed under one, each on condition of the version it was judged by. As many to a commit as there are rows in a page, however many

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { PURGE_MIN_AGE_MS, type Written } from '../../core/ports.ts';
+import { type ListQuery, PURGE_MIN_AGE_MS, type Written } from '../../core/ports.ts';
 import { FOREVER_MS, type RecordToWrite, type State } from '../../core/record.ts';
 import { atOnce } from '../suite.ts';
 import {
@@ -113,6 +113,22 @@ export const cleaning: readonly RecordStoreCase[] = [
           [ids[state]],
         );
       }
+    },
+  },
+  {
+    title: 'list by scope gives what is kept for that scope only, with or without an operation',
+    async run(subject) {
+      const [operation, scope] = [freshOperation(), freshId()];
+      const ids = await fill(subject, {
+        ours: sample({ operation, scope }),
+        theirs: sample({ operation, scope: freshId() }),
+        nobodys: sample({ operation }),
+        elsewhere: completed({ operation: freshOperation(), scope }),
+      });
+      const found = async (query: ListQuery): Promise<string[]> => (await all(subject.store, query)).map(({ id }) => id).sort();
+      assert.deepEqual(await found({ scope }), [ids.ours, ids.elsewhere].sort());
+      assert.deepEqual(await found({ scope, operation }), [ids.ours]);
+      assert.deepEqual(await found({ scope, state: 'completed' }), [ids.elsewhere]);
     },
   },
   {

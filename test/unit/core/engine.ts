@@ -10,7 +10,10 @@ export interface Bench {
   readonly clock: VirtualClock;
   readonly plan: FaultPlan;
   readonly store: FaultyStore;
-  run<T>(work: Work<T>, options?: Partial<GuardOptions<T>> & { key?: unknown; input?: unknown; store?: never }): Promise<RunResult<T>>;
+  run<T>(
+    work: Work<T>,
+    options?: Partial<GuardOptions<T>> & { key?: unknown; scope?: unknown; input?: unknown; store?: never },
+  ): Promise<RunResult<T>>;
 }
 
 export function bench(defaults: Partial<GuardOptions> = {}, kept: Omit<MemoryStoreOptions, 'clock'> = {}): Bench {
@@ -21,9 +24,9 @@ export function bench(defaults: Partial<GuardOptions> = {}, kept: Omit<MemorySto
     clock,
     plan,
     store,
-    run(work, { key = 'k', input, ...options } = {}) {
+    run(work, { key = 'k', scope, input, ...options } = {}) {
       const guard = guardFrom('test', { store, operation: 'test/op', leaseMs: 1_000, ...defaults, ...options } as GuardOptions<never>);
-      return runGuarded(guard as never, { key, input }, work as never, clock) as never;
+      return runGuarded(guard as never, { key, scope, input }, work as never, clock) as never;
     },
   };
 }
