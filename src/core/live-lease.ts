@@ -69,16 +69,15 @@ export class LiveLease implements Lease {
     return this.#lifetime.signal;
   }
 
-  remainingMs(): number {
-    return this.#released === undefined ? this.#lifetime.remainingMs() : 0;
-  }
+  // Arrows, so that a lease may be taken apart: `async ({ assertHeld, fence }) => …`.
+  readonly remainingMs = (): number => (this.#released === undefined ? this.#lifetime.remainingMs() : 0);
 
-  assertHeld(minMs = 0): void {
+  readonly assertHeld = (minMs = 0): void => {
     if (this.#released !== undefined) throw this.#releasedError();
     this.#lifetime.assertHeld(minMs);
-  }
+  };
 
-  async renew(): Promise<void> {
+  readonly renew = async (): Promise<void> => {
     this.assertHeld();
     const result = await this.#renewOnce();
     if (result.kind === 'lost') {
@@ -86,12 +85,12 @@ export class LiveLease implements Lease {
       throw this.#lifetime.lossError();
     }
     this.#lifetime.renewed(result.sentAt);
-  }
+  };
 
-  release({ slotDone = false }: { slotDone?: boolean } = {}): Promise<'released' | 'lost' | 'unknown'> {
+  readonly release = ({ slotDone = false }: { slotDone?: boolean } = {}): Promise<'released' | 'lost' | 'unknown'> => {
     this.#released ??= this.#release(slotDone);
     return this.#released;
-  }
+  };
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.release();

@@ -79,25 +79,20 @@ export class LiveRun<T> implements Run<T> {
     return this.#stuck.has(thrown);
   }
 
-  remainingMs(): number {
-    return this.#owner.lifetime.remainingMs();
-  }
+  // Arrows, so that the work may take its run apart: `async ({ step, keyFor }) => …`.
+  readonly remainingMs = (): number => this.#owner.lifetime.remainingMs();
 
-  assertHeld(minMs = 0): void {
-    this.#owner.lifetime.assertHeld(minMs);
-  }
+  readonly assertHeld = (minMs = 0): void => this.#owner.lifetime.assertHeld(minMs);
 
-  keyFor(name: string): string {
-    return keyFor(this.#facts.id, name);
-  }
+  readonly keyFor = (name: string): string => keyFor(this.#facts.id, name);
 
-  step<S>(name: string, work: (step: Step) => S | Promise<S>, options: StepOptions<S> = {}): Promise<S> {
+  readonly step = <S>(name: string, work: (step: Step) => S | Promise<S>, options: StepOptions<S> = {}): Promise<S> => {
     const step = told(this.#step(name, work, options));
     this.#underWay.add(step);
     const ended = (): void => void this.#underWay.delete(step);
     step.then(ended, ended);
     return step;
-  }
+  };
 
   async #step<S>(given: string, work: (step: Step) => S | Promise<S>, options: StepOptions<S>): Promise<S> {
     const name = stepName(given, work, options);
@@ -140,12 +135,12 @@ export class LiveRun<T> implements Run<T> {
       throw invalidOptions(this.operation, ['the run is being committed: no step and no second commit can begin until that has ended']);
   }
 
-  commit(value: T, send: (request: CommitRequest) => ReturnType<Parameters<Attempt['commit']>[1]>): Promise<void> {
+  readonly commit = (value: T, send: (request: CommitRequest) => ReturnType<Parameters<Attempt['commit']>[1]>): Promise<void> => {
     const committing = told(this.#commit(value, send));
     // One that is refused ends before the one under way.
     this.#committing = Promise.allSettled([this.#committing, committing]);
     return committing;
-  }
+  };
 
   #mustBeOpen(): void {
     if (this.committed.kind !== 'open') throw new RerunSafeError('DUPLICATE_STEP', 'The run was already committed.');
