@@ -67,6 +67,10 @@ export class Owned<T> {
       if (this.#ask) {
         const answered = await this.#asked();
         if (answered !== undefined) return answered;
+        // Asking took its time: the work starts only under a lease that is alive, for a caller who still wants it. In the same turn, or it could be lost
+        // in between.
+        if (this.#signal?.aborted) return await this.#leftUnknown(this.#signal.reason);
+        this.#attempt.lifetime.assertHeld();
       }
       return await this.#work(work);
     } finally {
@@ -90,12 +94,7 @@ export class Owned<T> {
     // Whoever finds it done may have committed that there and then.
     const committed = await this.#committed();
     if (committed !== undefined) return committed;
-    if (answer === 'not-done') {
-      // Asking took its time: the work starts only under a lease that is alive, for a caller who still wants it.
-      if (this.#signal?.aborted) return this.#leftUnknown(this.#signal.reason);
-      this.#attempt.lifetime.assertHeld();
-      return undefined;
-    }
+    if (answer === 'not-done') return undefined;
     if (answer === 'block') {
       await this.#block();
       return { kind: 'blocked', id: this.#id, why: 'unknown', attempt: this.#attempt.attempt };

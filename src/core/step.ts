@@ -48,13 +48,13 @@ export async function runStep<S>(owner: Attempt, facts: StepFacts<S>, work: (ste
   }
   if (kept !== undefined && 'outcome' in kept) return fromKept<S>(facts, kept);
   if (isFull(owner)) throw tooLarge(name);
-  // The work of a step never starts on a lease that is over: somebody else may be doing it.
   owner.lifetime.assertHeld();
   if (kept !== undefined) {
     const answer = await ask(facts);
     if (answer !== 'not-done') return keep(owner, facts, answer.done);
-    owner.lifetime.assertHeld();
   } else if (atMostOnce) await begin(owner, facts);
+  // The work of a step never starts on a lease that is over: somebody else may be doing it. In the same turn, or it could be lost in between.
+  owner.lifetime.assertHeld();
   let value: S;
   try {
     value = await work(step);
@@ -84,7 +84,6 @@ async function begin<S>(owner: Attempt, { name, fingerprint }: StepFacts<S>): Pr
     throw tooLarge(name);
   }
   mustBeWritten(owner, name, result, 'was not begun: nobody knows whether its mark was kept');
-  owner.lifetime.assertHeld();
 }
 
 async function ask<S>({ name, onInterrupted, step }: StepFacts<S>): Promise<'not-done' | { readonly done: S }> {

@@ -136,6 +136,11 @@ export class Shelf {
     return this.history.findIndex(({ record }) => record?.owner === owner);
   }
 
+  /** Whether an outcome of this owner's was ever accepted. */
+  hasCompleted(owner: string | undefined): boolean {
+    return this.history.some(({ record }) => record?.owner === owner && record?.state === 'completed');
+  }
+
   /** Whether this owner took the row after the last loss of writes; those before it, and those after, may hold it at once. */
   isSinceLoss(owner: string | undefined): boolean {
     const claimed = this.claimOf(owner);

@@ -106,7 +106,7 @@ export const CLAIMS: readonly PlantedBug[] = [
   },
   {
     name: 'a slow subscriber to the claim lets the work start after its lease',
-    why: 'ours, fixed in 359d1c8: found by the model of the protocol',
+    why: 'ours, fixed in c830391: found by the model of the protocol',
     file: 'src/core/owned.ts',
     find: '      this.#attempt.lifetime.assertHeld();\n      if (this.#ask)',
     replace: '      if (this.#ask)',

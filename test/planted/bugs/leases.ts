@@ -159,7 +159,7 @@ export const LEASES: readonly PlantedBug[] = [
   },
   {
     name: 'work under a lock starts after its time, behind a slow subscriber',
-    why: 'ours, fixed in 359d1c8: found by the model of the protocol',
+    why: 'ours, fixed in c830391: found by the model of the protocol',
     file: 'src/core/lease.ts',
     find: '    got.lease.assertHeld();\n',
     replace: '',

@@ -87,8 +87,8 @@ export const OUTCOMES: readonly PlantedBug[] = [
     name: 'the work of a step starts on a lease that is over',
     why: 'durable workflows whose worker was paused: both owners do the step',
     file: 'src/core/step.ts',
-    find: '  owner.lifetime.assertHeld();\n  if (kept !== undefined) {',
-    replace: '  if (kept !== undefined) {',
+    find: '  owner.lifetime.assertHeld();\n  let value: S;\n',
+    replace: '  let value: S;\n',
     caughtBy: inRecords(2_000),
   },
   {
@@ -134,7 +134,7 @@ export const OUTCOMES: readonly PlantedBug[] = [
   },
   {
     name: 'a save that found no answer is looked for once, and not sent again',
-    why: 'ours, fixed in 359d1c8: found by the model of the protocol',
+    why: 'ours, fixed in c830391: found by the model of the protocol',
     file: 'src/core/attempt.ts',
     find: '      if (send !== undefined || looks + 1 === MOST_LOOKS || this.#facts.remainingMs() <= 0) break;\n',
     replace: '      break;\n',
