@@ -117,5 +117,6 @@ describe('nothing starts on a lease that was lost in the very moment in which it
       ),
     );
     expect(left.length).toBeGreaterThan(0);
+    expect(left.filter(({ ms }) => ms <= 0)).toEqual([]);
   });
 });
