@@ -4,8 +4,9 @@
  *
  * @module
  */
+import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
+import { Worker } from 'node:worker_threads';
 import { type Broken, type Done, type Range, runBatch, runSeed, SCENARIOS, type ScenarioName } from './batch.ts';
 import { EXPECTED, leastOf } from './expected.ts';
 import { described, shrink } from './shrink.ts';
@@ -46,7 +47,7 @@ export async function simulated(scenario: ScenarioName, from: number, seeds: num
 const inWorker = (range: Range): Promise<Done> =>
   new Promise((resolve, reject) => {
     // Few objects live longer than a seed: room for many seeds' worth of them saves most of what collecting costs, and still fits the caches.
-    const worker = new Worker(import.meta.filename, { workerData: range, resourceLimits: { maxYoungGenerationSizeMb: 32 } });
+    const worker = new Worker(join(import.meta.dirname, 'worker.ts'), { workerData: range, resourceLimits: { maxYoungGenerationSizeMb: 32 } });
     worker.once('message', resolve).once('error', reject);
   });
 
@@ -92,5 +93,4 @@ async function one(scenario: ScenarioName, seed: number, keep: readonly string[]
   if (wrong.length > 0) process.exitCode = 1;
 }
 
-if (!isMainThread && parentPort !== null) parentPort.postMessage(await runBatch(workerData as Range));
-else if (process.argv[1] === import.meta.filename) await main();
+if (process.argv[1] === import.meta.filename) await main();
