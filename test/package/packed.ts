@@ -49,6 +49,7 @@ export const entriesOf = (manifest: Manifest): string[] =>
 export interface Packed {
   /** The copy of the tree that was packed. */
   readonly tree: string;
+  readonly tarball: string;
   /** The content of the tarball. */
   readonly content: string;
   /** Makes a project that has the tarball, its libraries and the SDKs installed, and these files in it. */
@@ -75,10 +76,11 @@ async function packInto(folder: string): Promise<Omit<Packed, 'cleanUp'>> {
   await exec('npm', ['pack', '--pack-destination', folder], { cwd: tree }).catch((error: { stdout?: string; stderr?: string }) => {
     throw new Error(`npm pack failed.\n${error.stdout}\n${error.stderr}`);
   });
-  const tarball = (await readdir(folder)).find((name) => name.endsWith('.tgz'));
-  if (tarball === undefined) throw new Error('npm pack left no tarball.');
+  const name = (await readdir(folder)).find((file) => file.endsWith('.tgz'));
+  if (name === undefined) throw new Error('npm pack left no tarball.');
+  const tarball = join(folder, name);
   await mkdir(content);
-  await exec('tar', ['-xzf', join(folder, tarball), '-C', content, '--strip-components', '1']);
+  await exec('tar', ['-xzf', tarball, '-C', content, '--strip-components', '1']);
 
   const { bin, dependencies } = await readManifest(content);
   const project = async (name: string, files: Readonly<Record<string, string>>): Promise<string> => {
@@ -101,7 +103,7 @@ async function packInto(folder: string): Promise<Omit<Packed, 'cleanUp'>> {
     }
     return at;
   };
-  return { tree, content, project };
+  return { tree, tarball, content, project };
 }
 
 export interface Ended {
