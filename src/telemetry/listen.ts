@@ -1,0 +1,32 @@
+/**
+ * Hears what core tells, and lets nothing that goes wrong here reach who told it: `diagnostics_channel` makes an uncaught exception of it.
+ *
+ * @module
+ */
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+
+/** @returns what ends it. */
+export function listen<M>(channel: 'rerunsafe:run' | 'rerunsafe:lease' | 'rerunsafe:call', hear: (message: M) => void): () => void {
+  const quiet = quietly(hear as (message: unknown) => void);
+  subscribe(channel, quiet);
+  return () => void unsubscribe(channel, quiet);
+}
+
+/** The same, but what it throws is warned about, once in the process. */
+export const quietly =
+  <A extends readonly unknown[]>(act: (...given: A) => void) =>
+  (...given: A): void => {
+    try {
+      act(...given);
+    } catch (error) {
+      warnOnce(error);
+    }
+  };
+
+let warned = false;
+
+function warnOnce(error: unknown): void {
+  if (warned) return;
+  warned = true;
+  process.emitWarning(`What is told of runs and leases could not be passed on. They are not affected. ${error}`, { code: 'RERUNSAFE_TELEMETRY' });
+}
