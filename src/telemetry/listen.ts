@@ -6,18 +6,19 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 
 /** @returns what ends it. */
-export function listen<M>(channel: 'rerunsafe:run' | 'rerunsafe:lease' | 'rerunsafe:call', hear: (message: M) => void): () => void {
-  const quiet = quietly(hear as (message: unknown) => void);
+export function listen<M>(channel: 'rerunsafe:run' | 'rerunsafe:lease' | 'rerunsafe:call', hear: (message: M) => unknown): () => void {
+  const quiet = quietly(hear as (message: unknown) => unknown);
   subscribe(channel, quiet);
   return () => void unsubscribe(channel, quiet);
 }
 
-/** The same, but what it throws is warned about, once in the process. */
+/** The same, but what it throws, at once or later, is warned about, once in the process. */
 export const quietly =
-  <A extends readonly unknown[]>(act: (...given: A) => void) =>
+  <A extends readonly unknown[]>(act: (...given: A) => unknown) =>
   (...given: A): void => {
     try {
-      act(...given);
+      const result = act(...given);
+      if (result instanceof Promise) result.catch(warnOnce);
     } catch (error) {
       warnOnce(error);
     }

@@ -49,10 +49,10 @@ export function logEvents(logger: EventLogger | (() => EventLogger | undefined),
   // The log of Azure's older programming model is a function itself.
   const present = isLogger(logger) ? () => logger : logger;
   const least = LEVELS.indexOf(options.minLevel ?? 'info');
-  const tell = (what: string, { level, sentence }: ReturnType<typeof runLine>, event: RunEvent | LeaseEvent): void => {
-    if (LEVELS.indexOf(level) < least) return;
+  const tell = (what: string, { level, sentence }: ReturnType<typeof runLine>, event: RunEvent | LeaseEvent): unknown => {
+    if (LEVELS.indexOf(level) < least) return undefined;
     const to = present();
-    if (to !== undefined) write(to, level, `${what}: ${sentence}.`, fieldsOf(event), options.fields ?? placeFor(to));
+    return to === undefined ? undefined : write(to, level, `${what}: ${sentence}.`, fieldsOf(event), options.fields ?? placeFor(to));
   };
   const stops = [
     listen<RunEvent>('rerunsafe:run', (event) => tell(event.operation, runLine(event), event)),
@@ -63,16 +63,15 @@ export function logEvents(logger: EventLogger | (() => EventLogger | undefined),
   };
 }
 
-function write(logger: EventLogger, level: Level, message: string, fields: Fields, place: NonNullable<LogEventsOptions['fields']>): void {
+/** What the logger makes of it: it may be a promise, that fails. */
+function write(logger: EventLogger, level: Level, message: string, fields: Fields, place: NonNullable<LogEventsOptions['fields']>): unknown {
   // Called on the logger: its methods are of a class.
   const to = logger as unknown as Record<Level, ((...line: unknown[]) => unknown) | undefined>;
   const method = to[level] === undefined ? 'info' : level;
-  if (place === 'json') to[method]?.(`${message} ${jsonOf(fields)}`);
-  else if (place === 'last') to[method]?.(message, fields);
-  else {
-    const { error, ...rest } = fields;
-    to[method]?.({ ...rest, ...(error === undefined ? {} : { err: error }) }, message);
-  }
+  if (place === 'json') return to[method]?.(`${message} ${jsonOf(fields)}`);
+  if (place === 'last') return to[method]?.(message, fields);
+  const { error, ...rest } = fields;
+  return to[method]?.({ ...rest, ...(error === undefined ? {} : { err: error }) }, message);
 }
 
 const has = (logger: unknown, ...methods: readonly string[]): boolean =>
