@@ -35,7 +35,8 @@ export function observed<R>(what: ObservedCall, call: () => R | Promise<R>): Pro
       const inner = begin;
       begin = once(() => {
         try {
-          wrap(inner);
+          const made = wrap(inner);
+          if (made instanceof Promise) made.catch(warnOnce);
         } catch (error) {
           warnOnce(error);
         }

@@ -49,10 +49,12 @@ const RUNS: readonly (() => Promise<unknown>)[] = [
   async function failures() {
     const b = bench();
     await b.run(() => Promise.reject(new Error('mine'))).catch(ignore);
+    await b.run((run) => run.step('charge', () => Promise.reject(new Error('mine'))), { key: 'in a step' }).catch(ignore);
     await b.run(() => Promise.reject(new PermanentError('for good')), { key: 'permanent' });
     await b.run(() => Promise.reject(new Error('mine')), { key: 'unknown', onUnknown: 'block' }).catch(ignore);
     await b.clock.advance(2_000);
     await b.run(() => 1, { key: 'unknown', onUnknown: 'block' });
+    await b.run(() => Promise.reject(new Error('mine')), { key: 'blocked', onThrow: () => 'block' }).catch(ignore);
   },
   async function stepsNotKept() {
     const b = bench();
@@ -101,6 +103,8 @@ async function leases(): Promise<void> {
   const got = await tryAcquire(provider, 'nightly', { leaseMs: 1_000, renew: 'none' }, clock);
   await run({});
   await clock.advance(5_000);
+  await run({ leaseMs: 1_000, renew: 'none' }).catch(ignore);
+  await withLease(provider, 'nightly', {}, () => Promise.reject(new Error('mine')), clock).catch(ignore);
   if (got.kind === 'acquired') await inTime(clock, got.lease.release());
 }
 

@@ -240,25 +240,14 @@ describe('a logger', () => {
     expect(() => logEvents(logger as never, options as never)).toThrow(expect.objectContaining({ code: 'INVALID_OPTIONS' }));
   });
 
+  const failing = (fail: () => unknown) => () => ({ info: fail, warn: fail, error: fail });
+  const full = (): never => {
+    throw new Error('full');
+  };
   it.each<[string, () => unknown]>([
-    [
-      'throws',
-      () =>
-        Object.fromEntries(
-          ['info', 'warn', 'error'].map((level) => [
-            level,
-            () => {
-              throw new Error('full');
-            },
-          ]),
-        ),
-    ],
-    [
-      'cannot be had',
-      () => {
-        throw new Error('none');
-      },
-    ],
+    ['throws', failing(full)],
+    ['fails a while later', failing(async () => full())],
+    ['cannot be had', full],
     ['turns out to be none', () => ({})],
     ['is not there at the moment', () => undefined],
   ])('I4 that %s changes nothing for the run', async (_, give) => {

@@ -27,8 +27,8 @@ export interface RerunSafeInstrumentationConfig {
    */
   readonly keys?: boolean;
   /**
-   * The names of leases (jobs) that metrics tell apart; all others are `_OTHER`, for a lease may be named after a tenant. Default none. The age of the
-   * last success is measured for these alone. At most 1000.
+   * The names of leases (jobs) that metrics tell apart; all others are `_OTHER`, for a lease may be named after a tenant. Default none. When each
+   * last succeeded is measured for these alone. At most 1000.
    */
   readonly leaseNames?: readonly string[];
 }

@@ -26,7 +26,8 @@ export class LeaseMetrics {
     const why = reason === undefined ? {} : { [ATTRIBUTES.reason]: reason };
     this.#sink.record('rerunsafe.lease.events', 1, { ...where, [ATTRIBUTES.event]: event.event, ...why, ...errorType(error) });
     // Of jobs that share a name the one that succeeded would hide the others.
-    if (isListed && lastSuccessAgeMs !== undefined) this.#sink.record('rerunsafe.lease.last_success.age', lastSuccessAgeMs / 1_000, where);
+    if (isListed && lastSuccessAgeMs !== undefined)
+      this.#sink.record('rerunsafe.lease.last_success.timestamp', (Date.now() - lastSuccessAgeMs) / 1_000, where);
     this.#holds(event, where);
   }
 

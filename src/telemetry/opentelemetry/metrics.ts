@@ -82,10 +82,11 @@ export const METRICS = {
     description: 'Named leases held by this process',
     attributes: [provider, leaseName],
   },
-  'rerunsafe.lease.last_success.age': {
+  // A moment, not an age: of several processes some tell it late, and the newest is the right one.
+  'rerunsafe.lease.last_success.timestamp': {
     kind: 'gauge',
     unit: 's',
-    description: 'How long ago the last slot that is done was due, when the job was last started, skipped or done',
+    description: 'When the last slot that is done was due, since the epoch',
     attributes: [provider, leaseName],
   },
 } as const satisfies Record<string, Metric & { readonly attributes: readonly string[] }>;

@@ -31,6 +31,28 @@ async function warnings(body: () => Promise<unknown>): Promise<string[]> {
 }
 
 describe('who observes a call', () => {
+  // The first here: it is warned about once in a process.
+  it('one that throws, before or after it has begun the call, is warned about once; the others go on around it', async () => {
+    const seen: string[] = [];
+    observe(({ around }) =>
+      around((call) => {
+        seen.push('inner');
+        return call();
+      }),
+    );
+    observe(({ around }) =>
+      around(() => {
+        throw new Error('broken');
+      }),
+    );
+    const heard = await warnings(async () => {
+      expect(await observed(RUN, () => 1)).toBe(1);
+      expect(await observed(RUN, () => 2)).toBe(2);
+    });
+    expect(seen).toEqual(['inner', 'inner']);
+    expect(heard).toEqual(['RERUNSAFE_OBSERVER: Who observes the calls has thrown; the call goes on without. Error: broken']);
+  });
+
   it('I11 nobody: neither run nor step nor lease publishes anything, and the work of a step is handed on as it is', async () => {
     const b = bench();
     expect(await b.run((run) => run.step('s', () => 1))).toMatchObject({ value: 1 });
@@ -66,13 +88,17 @@ describe('who observes a call', () => {
     ['never begins it', () => undefined],
     ['begins it twice', (call) => [call(), call()]],
     ['begins it a while later', (call) => setImmediate(call)],
-    ['says that it failed', (call) => call().then(() => Promise.reject(new Error('mine')).catch(() => {}))],
+    ['fails a while later', (call) => call().then(() => Promise.reject(new Error('mine')))],
   ])('I4 one that %s: the call begins once, and its caller gets what came out of it', async (_, wrap) => {
     observe(({ around }) => around(wrap));
+    const unhandled: unknown[] = [];
+    const listener = (error: unknown): void => void unhandled.push(error);
+    process.on('unhandledRejection', listener);
     let calls = 0;
     expect(await observed(RUN, () => ++calls)).toBe(1);
     await new Promise(setImmediate);
-    expect(calls).toBe(1);
+    process.off('unhandledRejection', listener);
+    expect([calls, unhandled]).toEqual([1, []]);
   });
 
   it('I4 one whose work asks for the call from inside of it: it begins once', async () => {
@@ -89,27 +115,6 @@ describe('who observes a call', () => {
       return ++calls;
     });
     expect([await run, calls]).toEqual([1, 1]);
-  });
-
-  it('one that throws, before or after it has begun the call, is warned about once; the others go on around it', async () => {
-    const seen: string[] = [];
-    observe(({ around }) =>
-      around((call) => {
-        seen.push('inner');
-        return call();
-      }),
-    );
-    observe(({ around }) =>
-      around(() => {
-        throw new Error('broken');
-      }),
-    );
-    const heard = await warnings(async () => {
-      expect(await observed(RUN, () => 1)).toBe(1);
-      expect(await observed(RUN, () => 2)).toBe(2);
-    });
-    expect(seen).toEqual(['inner', 'inner']);
-    expect(heard).toEqual(['RERUNSAFE_OBSERVER: Who observes the calls has thrown; the call goes on without. Error: broken']);
   });
 
   it('one that asks for it when the call has begun is too late for this one', async () => {
