@@ -272,6 +272,15 @@ describe('a logger', () => {
     await failOnce('op', circular);
     await failOnce('op', 10n);
     await failOnce('op', null);
-    expect(lines).toHaveLength(3);
+    await failOnce('op', Object.create(null));
+    await failOnce(
+      'op',
+      new Proxy(new Error('x'), {
+        get: () => {
+          throw new Error('do not look');
+        },
+      }),
+    );
+    expect(lines).toHaveLength(5);
   });
 });

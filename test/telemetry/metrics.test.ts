@@ -115,6 +115,17 @@ describe('the metrics', () => {
     expect((await o.points('rerunsafe.lease.held.duration')).map(({ value }) => value)).toEqual([1]);
   });
 
+  it('of a lease that is held while the names change, or while nobody listens any more, leave nothing behind', async () => {
+    const leases = storeLeases(memoryStore());
+    const first = await tryAcquire(leases, 'nightly');
+    instrumentation.setConfig({});
+    if (first.kind === 'acquired') await first.lease.release();
+    const second = await tryAcquire(leases, 'nightly');
+    instrumentation.disable();
+    if (second.kind === 'acquired') await second.lease.release();
+    expect((await o.points('rerunsafe.lease.active')).map(({ value }) => value)).toEqual([0, 0]);
+  });
+
   it('tell when the jobs that are listed last succeeded, and of no other', async () => {
     const leases = storeLeases(memoryStore());
     const slot = Date.now() - 90_000;

@@ -127,6 +127,20 @@ describe('the span of a run', () => {
     ]);
   });
 
+  it('ends, whatever was thrown', async () => {
+    const store = memoryStore();
+    const unreadable = new Proxy(new Error('x'), {
+      get: () => {
+        throw new Error('do not look');
+      },
+    });
+    for (const [n, thrown] of [null, undefined, Object.create(null), unreadable, 10n, Symbol('s')].entries())
+      await runOnce({ store, operation: `throws ${n}`, key: 'k' }, async (run) => run.step('s', () => Promise.reject(thrown))).catch(ignore);
+    expect(o.spans().filter(({ name }) => name.startsWith('run throws '))).toHaveLength(6);
+    expect(o.spans().every(({ ended, status }) => ended && status.code === SpanStatusCode.ERROR)).toBe(true);
+    expect(named('step s')).toHaveLength(6);
+  });
+
   it('has not failed where normal life came in between: in flight, another input; blocked is for a person to look at', async () => {
     const b = bench({ leaseMs: 1_000 });
     const first = held<number>();

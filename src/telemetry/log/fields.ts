@@ -4,6 +4,7 @@
  * @module
  */
 import type { LeaseEvent, RunEvent } from '../../core/events.ts';
+import { read, textOf } from '../read.ts';
 
 export interface Fields {
   readonly rerunsafe: Readonly<Record<string, unknown>>;
@@ -17,12 +18,12 @@ export function fieldsOf({ error, ...facts }: RunEvent | LeaseEvent): Fields {
 }
 
 function codeOf(error: unknown): string | number | undefined {
-  const { code } = (typeof error === 'object' && error !== null ? error : {}) as { code?: unknown };
+  const code = read(() => (error as { code?: unknown } | null | undefined)?.code, undefined);
   return typeof code === 'string' || typeof code === 'number' ? code : undefined;
 }
 
 /** One line of JSON, whatever was thrown. */
 export function jsonOf({ rerunsafe, error }: Fields): string {
-  const told = error === undefined ? {} : { error: error instanceof Error ? { name: error.name, message: error.message } : String(error) };
-  return JSON.stringify({ ...rerunsafe, ...told });
+  const told = read<unknown>(() => (error instanceof Error ? { name: error.name, message: error.message } : textOf(error)), textOf(error));
+  return JSON.stringify({ ...rerunsafe, ...(error === undefined ? {} : { error: told }) });
 }

@@ -59,13 +59,12 @@ export class RerunSafeInstrumentation {
   readonly #sink = new Sink();
   readonly #runs = new Watches<RunEvent, RunWatch>();
   readonly #leases = new Watches<LeaseEvent, LeaseWatch>();
-  #config: RerunSafeInstrumentationConfig;
-  #leaseMetrics: LeaseMetrics;
+  readonly #leaseMetrics = new LeaseMetrics(this.#sink);
+  #config: RerunSafeInstrumentationConfig = {};
   #stops: readonly (() => void)[] = [];
 
   constructor(config: RerunSafeInstrumentationConfig = {}) {
-    this.#config = checked(config);
-    this.#leaseMetrics = new LeaseMetrics(this.#sink, config.leaseNames ?? []);
+    this.setConfig(config);
     if (config.enabled !== false) this.enable();
   }
 
@@ -81,6 +80,7 @@ export class RerunSafeInstrumentation {
   disable(): void {
     for (const stop of this.#stops) stop();
     this.#stops = [];
+    quietly(() => this.#leaseMetrics.stop())();
   }
 
   /** Instead of the global one. */
@@ -94,8 +94,9 @@ export class RerunSafeInstrumentation {
   }
 
   setConfig(config: RerunSafeInstrumentationConfig): void {
-    this.#config = checked(config);
-    this.#leaseMetrics = new LeaseMetrics(this.#sink, config.leaseNames ?? []);
+    checkOptions('RerunSafeInstrumentation', config, RULES);
+    this.#config = config;
+    this.#leaseMetrics.names = config.leaseNames ?? [];
   }
 
   getConfig(): RerunSafeInstrumentationConfig {
@@ -140,11 +141,6 @@ export class RerunSafeInstrumentation {
     this.#leaseMetrics.hear(event);
     this.#leases.of(event)?.hear(event);
   }
-}
-
-function checked(config: RerunSafeInstrumentationConfig): RerunSafeInstrumentationConfig {
-  checkOptions('RerunSafeInstrumentation', config, RULES);
-  return config;
 }
 
 /** Begins the call in the context of its span, and sees it end. */

@@ -8,15 +8,27 @@ import { errorType } from './error-facts.ts';
 import { ATTRIBUTES, OTHER } from './metrics.ts';
 import { type Sink, secondsSince } from './sink.ts';
 
+type Where = { readonly [name: string]: string };
+
 export class LeaseMetrics {
   readonly #sink: Sink;
-  readonly #names: ReadonlySet<string>;
-  /** Since when each is held, by provider, name and token. */
-  readonly #held = new Map<string, number>();
+  #names: ReadonlySet<string> = new Set();
+  /** Since when each is held, and as what it is measured, by provider, name and token. */
+  readonly #held = new Map<string, { readonly sinceMs: number; readonly where: Where }>();
 
-  constructor(sink: Sink, names: readonly string[]) {
+  constructor(sink: Sink) {
     this.#sink = sink;
+  }
+
+  /** Told apart from now on. */
+  set names(names: readonly string[]) {
     this.#names = new Set(names);
+  }
+
+  /** Nothing more will be heard of those that are held. */
+  stop(): void {
+    for (const { where } of this.#held.values()) this.#sink.record('rerunsafe.lease.active', -1, where);
+    this.#held.clear();
   }
 
   hear(event: LeaseEvent): void {
@@ -31,18 +43,18 @@ export class LeaseMetrics {
     this.#holds(event, where);
   }
 
-  #holds({ event, name, provider, token }: LeaseEvent, where: { readonly [name: string]: string }): void {
+  #holds({ event, name, provider, token }: LeaseEvent, where: Where): void {
     const which = JSON.stringify([provider, name, token]);
-    const sinceMs = this.#held.get(which);
-    if (event === 'acquired' && sinceMs === undefined) {
-      this.#held.set(which, performance.now());
+    const held = this.#held.get(which);
+    if (event === 'acquired' && held === undefined) {
+      this.#held.set(which, { sinceMs: performance.now(), where });
       this.#sink.record('rerunsafe.lease.active', 1, where);
     }
     // A lease that is lost is released after that, too; and one may be older than whoever listens.
-    if ((event === 'lost' || event === 'released') && sinceMs !== undefined) {
+    if ((event === 'lost' || event === 'released') && held !== undefined) {
       this.#held.delete(which);
-      this.#sink.record('rerunsafe.lease.active', -1, where);
-      this.#sink.record('rerunsafe.lease.held.duration', secondsSince(sinceMs), where);
+      this.#sink.record('rerunsafe.lease.active', -1, held.where);
+      this.#sink.record('rerunsafe.lease.held.duration', secondsSince(held.sinceMs), held.where);
     }
   }
 }

@@ -40,9 +40,12 @@ export class LeaseWatch {
   }
 
   end(end: End): void {
-    if ('error' in end) failSpan(this.span, end.error);
-    this.span.setAttribute(ATTRIBUTES.outcome, 'error' in end ? 'failed' : outcomeOf(end.value));
-    this.span.end();
+    try {
+      this.span.setAttribute(ATTRIBUTES.outcome, 'error' in end ? 'failed' : outcomeOf(end.value));
+      if ('error' in end) failSpan(this.span, end.error);
+    } finally {
+      this.span.end();
+    }
   }
 }
 

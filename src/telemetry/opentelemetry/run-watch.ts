@@ -4,12 +4,11 @@
  * @module
  */
 import { type Attributes, type Context, context, type Span, trace } from '@opentelemetry/api';
-import { isRerunSafeError } from '../../core/errors.ts';
 import type { RunEvent, RunEventName } from '../../core/events.ts';
 import type { ObservedCall } from '../../core/observed.ts';
 import { definedOf } from './defined.ts';
 import { type End, failSpan, markFailed } from './ended-span.ts';
-import { errorName, isAbort } from './error-facts.ts';
+import { errorName, isAbort, ourCode } from './error-facts.ts';
 import { ATTRIBUTES } from './metrics.ts';
 import { type Sink, secondsSince } from './sink.ts';
 
@@ -69,25 +68,25 @@ export class RunWatch {
       this.#sink.record('rerunsafe.attempt.active', -1, this.#where);
       this.#sink.record('rerunsafe.attempt.duration', secondsSince(this.#claimedAtMs), attributes);
     }
-    this.#endSpan(end, outcome);
+    try {
+      this.#describe(end, outcome);
+    } finally {
+      this.span.end();
+    }
   }
 
-  #endSpan(end: End, outcome: RunOutcome): void {
+  #describe(end: End, outcome: RunOutcome): void {
     this.span.setAttributes({ [ATTRIBUTES.outcome]: outcome, 'rerunsafe.replayed': outcome === 'replayed' || outcome === 'waited' });
-    if ('error' in end) failSpan(this.span, end.error);
-    else {
-      const { kind, error } = (end.value ?? {}) as { kind?: unknown; error?: unknown };
-      if (kind === 'failed') failSpan(this.span, error);
-      if (kind === 'blocked') markFailed(this.span, 'BLOCKED');
-    }
-    this.span.end();
+    const { kind, error } = ('error' in end ? { kind: 'failed', error: end.error } : (end.value ?? {})) as { kind?: unknown; error?: unknown };
+    if (kind === 'failed') failSpan(this.span, error);
+    if (kind === 'blocked') markFailed(this.span, 'BLOCKED');
   }
 
   /** Nothing was told of how it ended. */
   #unsaid(end: End): RunOutcome {
     if (!('error' in end)) return this.#claimedAtMs === undefined ? 'unguarded' : 'completed';
     const { error } = end;
-    if (isRerunSafeError(error, 'LEASE_LOST')) return 'lease-lost';
+    if (ourCode(error) === 'LEASE_LOST') return 'lease-lost';
     if (isAbort(error) || this.#claimedAtMs === undefined) return 'cancelled';
     return 'unknown';
   }

@@ -28,10 +28,13 @@ export class StepWatch {
 
   end(end: End): void {
     const outcome = { [ATTRIBUTES.outcome]: 'error' in end ? 'failed' : 'done' };
-    this.span.setAttributes(outcome);
-    if ('error' in end) failSpan(this.span, end.error);
-    this.span.end();
     this.#sink.record('rerunsafe.step.duration', secondsSince(this.#startedAtMs), { ...this.#where, ...outcome });
+    try {
+      this.span.setAttributes(outcome);
+      if ('error' in end) failSpan(this.span, end.error);
+    } finally {
+      this.span.end();
+    }
   }
 
   get #where(): { [name: string]: string } {
