@@ -2,11 +2,13 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { context, SpanStatusCode, trace } from '@opentelemetry/api';
-import type { ReadableSpan } from '@opentelemetry/sdk-trace-base';
+import { BasicTracerProvider, BatchSpanProcessor, InMemorySpanExporter, type ReadableSpan } from '@opentelemetry/sdk-trace-base';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { idempotent } from '../../src/adapters/aws-lambda/index.ts';
 import { memoryStore, PermanentError, runOnce, storeLeases, tryRunOnce, withLease } from '../../src/index.ts';
 import { runInTransaction, sqliteStore } from '../../src/stores/sqlite/index.ts';
 import { RerunSafeInstrumentation } from '../../src/telemetry/opentelemetry/index.ts';
+import { lambdaContext } from '../support/aws-events.ts';
 import { bench, held, inTime } from '../unit/core/engine.ts';
 import { type Otel, otel } from './otel.ts';
 
@@ -188,6 +190,30 @@ describe('the span of a run', () => {
     await runOnce({ store, operation: 'op', key }, () => 1);
     await runOnce({ store, operation: 'hidden', key, label: false }, () => 1);
     expect(o.spans().map(({ attributes }) => attributes['rerunsafe.key'])).toEqual([undefined, key, undefined]);
+  });
+});
+
+describe('a sandbox that is frozen when the handler returns', () => {
+  it('has sent the span of the run and its measurements, where the handler flushes around the guard', async () => {
+    const sent = new InMemorySpanExporter();
+    // As in production: by itself it would send them in some seconds.
+    const batched = new BasicTracerProvider({ spanProcessors: [new BatchSpanProcessor(sent)] });
+    instrumentation.setTracerProvider(batched);
+    const options = { store: memoryStore(), operation: 'payments/charge', key: (event: { id: string }) => event.id };
+    const guarded = idempotent(options, async () => 'receipt');
+    const sentInside: number[] = [];
+    const handler = async (event: { id: string }): Promise<unknown> => {
+      try {
+        return await guarded(event, lambdaContext());
+      } finally {
+        await Promise.allSettled([batched.forceFlush(), o.meterProvider.forceFlush()]);
+        sentInside.push(sent.getFinishedSpans().length);
+      }
+    };
+    expect([await handler({ id: 'k' }), await handler({ id: 'k' })]).toEqual(['receipt', 'receipt']);
+    expect(sentInside).toEqual([1, 2]);
+    expect(sent.getFinishedSpans().map(({ attributes }) => attributes['rerunsafe.outcome'])).toEqual(['completed', 'replayed']);
+    await batched.shutdown();
   });
 });
 
