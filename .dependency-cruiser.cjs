@@ -144,6 +144,13 @@ module.exports = {
       to: { path: '(^|/)node_modules/(commander|@bomb\\.sh|cli-table3|env-paths|which|tinyglobby|ms)/' },
     },
     {
+      name: 'opentelemetry-is-for-its-entry',
+      comment: 'Who does not trace ships nothing of it, nor needs to have it installed.',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/telemetry/opentelemetry/' },
+      to: { path: '(^|/)(node_modules/@opentelemetry|src/telemetry/opentelemetry)/' },
+    },
+    {
       name: 'no-undeclared-packages',
       comment: 'A package that happens to be hoisted is not there at the user.',
       severity: 'error',

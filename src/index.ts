@@ -17,6 +17,7 @@ export type { GuardOptions, NotedVerdict, RunOnceOptions, ThrowVerdict, UnknownA
 export type { Key, KeyPart } from './core/key.ts';
 export { type Lease, type LeaseOptions, type LeaseResult, type NotAcquired, type TryAcquired, tryAcquire, withLease } from './core/lease.ts';
 export type { LocalReplay } from './core/local-replay.ts';
+export type { CallMessage, ObservedCall } from './core/observed.ts';
 export type { Outbox, OutboxMessage, PendingMessage } from './core/outbox.ts';
 export { forgetRun, type PersonOptions, type PersonResult, type PersonsAnswer, type RunOf, resolveRun } from './core/person.ts';
 export type * from './core/ports.ts';

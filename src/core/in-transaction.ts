@@ -13,6 +13,7 @@ import { DEFAULT_RETENTION_MS, type Guard } from './guard.ts';
 import { type Key, keyParts, labelOf, recordId, scopeHash, scopeParts } from './key.ts';
 import { outcomeOf, unguardedRun } from './live-run.ts';
 import { notKeptAt } from './not-kept.ts';
+import { isObserved, observed } from './observed.ts';
 import { anything, either, invalidOptions, isBoolean, isFunction, isInteger, isName, isOneOf, isSignal, type Rules } from './options.ts';
 import { collectMessages, type PendingMessage } from './outbox.ts';
 import { mustBeWhole } from './parts.ts';
@@ -262,3 +263,7 @@ function isRemembered({ onThrow }: TransactionCall, thrown: unknown): boolean {
 
 export const tellTransaction = ({ operation, id, store }: TransactionCall, event: Omit<RunEvent, 'operation' | 'id' | 'store'>): void =>
   tellRun({ operation, id, store, ...event });
+
+/** One call, from before its first look until the caller has its answer, for those who observe it. */
+export const observedTransaction = <T>({ operation, id, store, label }: TransactionCall, call: () => Promise<RunResult<T>>): Promise<RunResult<T>> =>
+  isObserved() ? observed({ kind: 'run', operation, id, store, label }, call) : call();

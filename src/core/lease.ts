@@ -8,6 +8,7 @@
 import { Acquisition } from './acquisition.ts';
 import { sinceSlot, tellLease } from './events.ts';
 import { DEFAULT_LEASE_MS, MAX_WAIT_MS } from './guard.ts';
+import { isObserved, observed } from './observed.ts';
 import { checkOptions, has, invalidOptions, isFunction, isInteger, isName, isOneOf, isSignal, type Rules } from './options.ts';
 import type { Fence, LeaseProvider, System } from './ports.ts';
 import { realSystem } from './system.ts';
@@ -78,10 +79,11 @@ export type LeaseResult<T> = { readonly kind: 'done'; readonly value: T; readonl
  * @throws RerunSafeError `INVALID_OPTIONS`, `STORE_UNAVAILABLE`, `STORE_MISCONFIGURED`, `WRITE_UNKNOWN`.
  */
 export async function tryAcquire(leases: LeaseProvider, name: string, options: LeaseOptions = {}, system: System = realSystem): Promise<TryAcquired> {
-  return acquire('tryAcquire', leases, name, options, system);
+  return acquire(checked('tryAcquire', leases, name, options), leases, name, options, system);
 }
 
-async function acquire(what: string, leases: LeaseProvider, name: string, options: LeaseOptions, system: System): Promise<TryAcquired> {
+/** How long it is to be held. */
+function checked(what: string, leases: LeaseProvider, name: string, options: LeaseOptions): number {
   checkOptions(what, options, LEASE_RULES);
   const wrong = PROVIDER(leases) ?? isName(512)(name);
   if (wrong !== undefined) throw invalidOptions(what, [`the ${PROVIDER(leases) === undefined ? 'name' : 'first argument'} ${wrong}`]);
@@ -90,6 +92,10 @@ async function acquire(what: string, leases: LeaseProvider, name: string, option
   if (leaseMs < minLeaseMs || leaseMs > maxLeaseMs) {
     throw invalidOptions(what, [`leaseMs must be from ${minLeaseMs} to ${maxLeaseMs} for ${leases.name}`]);
   }
+  return leaseMs;
+}
+
+async function acquire(leaseMs: number, leases: LeaseProvider, name: string, options: LeaseOptions, system: System): Promise<TryAcquired> {
   const got = await new Acquisition(leases, name, leaseMs, options, system).acquire();
   const told = { name, provider: leases.name, ...slotOf(options) };
   if (got.kind === 'acquired') {
@@ -114,7 +120,12 @@ export async function withLease<T>(
   system: System = realSystem,
 ): Promise<LeaseResult<T>> {
   if (typeof work !== 'function') throw invalidOptions('withLease', ['the work must be a function']);
-  const got = await acquire('withLease', leases, name, options, system);
+  const leaseMs = checked('withLease', leases, name, options);
+  const run = async (): Promise<LeaseResult<T>> => underLease(await acquire(leaseMs, leases, name, options, system), work);
+  return isObserved() ? observed({ kind: 'lease', name, provider: leases.name }, run) : run();
+}
+
+async function underLease<T>(got: TryAcquired, work: (lease: Lease) => T | Promise<T>): Promise<LeaseResult<T>> {
   if (got.kind !== 'acquired') return got;
   let value: T;
   try {

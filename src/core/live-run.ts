@@ -12,6 +12,7 @@ import { fingerprintOf } from './fingerprint.ts';
 import type { FormedGuard } from './guard.ts';
 import { derivedKey, hashParts, keyParts } from './key.ts';
 import { notKeptAt } from './not-kept.ts';
+import { observedStep } from './observed.ts';
 import { anything, checkOptions, invalidOptions, isFunction, isName, isOneOf } from './options.ts';
 import { type Collected, collectMessages } from './outbox.ts';
 import type { NotKept, RecordId, Whole } from './record.ts';
@@ -108,14 +109,14 @@ export class LiveRun<T> implements Run<T> {
     const { input, mode, onInterrupted } = options;
     const { id, guard } = this.#facts;
     if (mode === 'atMostOnce' && guard.store.limits?.losesOnFailover) throw marksCanBeLost(given, guard.store.name);
-    const { attempt, signal } = this;
-    const step: Step = { name: given, key: derivedKey(id, `step/${name}`), attempt, signal };
+    const step: Step = { name: given, key: derivedKey(id, `step/${name}`), attempt: this.attempt, signal: this.signal };
+    const seen = observedStep({ operation: this.operation, id, store: guard.store.name, step: given }, work);
     const fingerprint = input === undefined ? undefined : fingerprintOf(input);
     const atMostOnce = mode === 'atMostOnce';
     const onNotKept = (notKept: NotKept, value: S): void => this.#tellNotKept(given, notKept, value);
     const place = stepPlace(id, name);
     try {
-      return await runStep(this.#owner, { name, fingerprint, seal: guard.seal, place, atMostOnce, onInterrupted, onNotKept, step }, work);
+      return await runStep(this.#owner, { name, fingerprint, seal: guard.seal, place, atMostOnce, onInterrupted, onNotKept, step }, seen);
     } catch (error) {
       if (error instanceof Thrown) throw error.error;
       if (isRerunSafeError(error, 'RESULT_NOT_STORED') || isRerunSafeError(error, 'BLOCKED')) this.#stuck.add(error);
@@ -154,10 +155,9 @@ export class LiveRun<T> implements Run<T> {
     if (!this.hasStepsUnderWay) return;
     await this.#owner.settled();
     // One that ends may begin another.
-    const { system } = this.#facts;
     const leftMs = (): number => (this.signal.aborted ? 0 : this.remainingMs() - 2 * MOMENT_MS);
-    while (this.hasStepsUnderWay && leftMs() > 0) await settledWithin(system, this.#ended(), leftMs(), this.signal);
-    if (this.hasStepsUnderWay) await settledWithin(system, this.#ended(), MOMENT_MS);
+    while (this.hasStepsUnderWay && leftMs() > 0) await settledWithin(this.#facts.system, this.#ended(), leftMs(), this.signal);
+    if (this.hasStepsUnderWay) await settledWithin(this.#facts.system, this.#ended(), MOMENT_MS);
   }
 
   get hasStepsUnderWay(): boolean {

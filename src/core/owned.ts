@@ -165,7 +165,10 @@ export class Owned<T> {
       return this.#completed(committed.value, true);
     }
     // The commit may have landed: a completion with another value could only hide that. What was thrown matters more to the caller.
-    if (committed.kind === 'in-doubt' && end === undefined) throw committed.error;
+    if (committed.kind === 'in-doubt') {
+      this.#tell('unknown', committed.error);
+      if (end === undefined) throw committed.error;
+    }
     return undefined;
   }
 

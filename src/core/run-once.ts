@@ -12,6 +12,7 @@ import { type Call, type FormedGuard, type Guard, type RunOnceOptions, splitOpti
 import { keyParts, labelOf, recordId, scopeHash, scopeParts } from './key.ts';
 import { unguardedRun } from './live-run.ts';
 import { keepLocally, recallLocally } from './local-replay.ts';
+import { isObserved, observed } from './observed.ts';
 import { invalidOptions, isFunction } from './options.ts';
 import { Owned, type Work } from './owned.ts';
 import type { System } from './ports.ts';
@@ -106,8 +107,19 @@ async function withParts(facts: CallFacts, claim: ClaimResult): Promise<Claimed>
 }
 
 /** The engine behind every entry point: options are already checked, `system` is where time comes from. */
-export async function runGuarded<T>(guard: FormedGuard<T>, call: Call, work: Work<T>, system: System = realSystem): Promise<RunResult<T>> {
-  const facts = factsOf(guard as Guard, call, system);
+export function runGuarded<T>(guard: FormedGuard<T>, call: Call, work: Work<T>, system: System = realSystem): Promise<RunResult<T>> {
+  let facts: CallFacts;
+  try {
+    facts = factsOf(guard as Guard, call, system);
+  } catch (error) {
+    return Promise.reject(error);
+  }
+  if (!isObserved()) return guarded(facts, guard, work);
+  const { operation, store } = guard;
+  return observed({ kind: 'run', operation, id: facts.id, store: store.name, label: facts.label }, () => guarded(facts, guard, work));
+}
+
+async function guarded<T>(facts: CallFacts, guard: FormedGuard<T>, work: Work<T>): Promise<RunResult<T>> {
   const tell = (event: RunEventName, more: Pick<RunEvent, 'attempt' | 'token' | 'error' | 'notKept' | 'notKeptAt'> = {}): void =>
     tellRun({ event, operation: guard.operation, id: facts.id, store: guard.store.name, ...more });
   const refused = (error: unknown): unknown => {

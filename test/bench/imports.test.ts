@@ -6,13 +6,14 @@ import { section } from '../../bench/imports/section.ts';
 import { limitsOf, measureUses } from '../../bench/imports/sizes.ts';
 import type { Measured } from '../../bench/section.ts';
 
-/** Of other packages, before anything is called. An SDK, telemetry or a schema library in here would be paid for at every cold start. */
+/** Of other packages, before anything is called. An SDK, telemetry or a schema library in the others would be paid for at every cold start. */
 const OF_CORE = ['canonicalize', 'devalue'];
 const FOREIGN: Readonly<Record<string, readonly string[]>> = {
   ...Object.fromEntries(ENTRIES.map((entry) => [entry, OF_CORE])),
   'rerunsafe/azure-functions': [...OF_CORE, 'structured-headers'],
   'rerunsafe/aws-lambda': [...OF_CORE, 'structured-headers'],
   'rerunsafe/client': [...OF_CORE, 'structured-headers'],
+  'rerunsafe/opentelemetry': ['@opentelemetry/api', ...OF_CORE],
 };
 
 const LIMITS = new URL('../../bench/imports/limits.json', import.meta.url);

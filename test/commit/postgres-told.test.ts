@@ -1,6 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { PermanentError, type RunEvent, runOnce } from '../../src/index.ts';
+import { type CallMessage, PermanentError, type RunEvent, runOnce } from '../../src/index.ts';
 import { commitWith, postgresStore, type RunInTransactionOptions, runInTransaction, tryRunInTransaction } from '../../src/stores/postgres/index.ts';
 import { gate, takeOrder, useStage } from './postgres-stage.ts';
 
@@ -29,6 +29,28 @@ describe('runInTransaction: what is told', () => {
       { ...facts, event: 'claimed', token: Number(record?.token) },
       { ...facts, event: 'completed', token: Number(record?.token) },
       { ...facts, event: 'replayed' },
+    ]);
+  });
+
+  it('each call is published before it begins, to whoever wants to stand around it, and begins once', async () => {
+    const around: unknown[] = [];
+    const observe = (message: unknown): void => {
+      const { around: stand, ...call } = message as CallMessage;
+      stand((begin) => begin().then((result) => around.push([call, result])));
+    };
+    const call = fresh();
+    let calls = 0;
+    subscribe('rerunsafe:call', observe);
+    try {
+      await runInTransaction(call, () => ++calls);
+      await runInTransaction(call, () => ++calls);
+    } finally {
+      unsubscribe('rerunsafe:call', observe);
+    }
+    const facts = { kind: 'run', operation: 'orders/take', id: told[0]?.id, store: 'postgres', label: call.key };
+    expect(around).toEqual([
+      [facts, expect.objectContaining({ kind: 'completed', value: 1, replayed: false })],
+      [facts, expect.objectContaining({ kind: 'completed', value: 1, replayed: true })],
     ]);
   });
 

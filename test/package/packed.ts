@@ -25,7 +25,7 @@ const SOURCES = [
   'tsconfig.build.json',
   'tsconfig.cjs.json',
 ];
-const SDKS = ['@azure', '@aws-sdk', '@types'];
+const SDKS = ['@azure', '@aws-sdk', '@opentelemetry', '@types'];
 
 export interface Manifest {
   readonly main: string;

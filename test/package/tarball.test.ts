@@ -55,7 +55,8 @@ describe('the tarball', () => {
   });
 
   it('contains the pages that its README and its pages lead to, but for those of the work tree', async () => {
-    const pages = ['README.md', 'SECURITY.md', ...(await readdir(join(packed.content, 'docs'))).map((name) => `docs/${name}`)];
+    const docs = (await readdir(join(packed.content, 'docs'))).filter((name) => name.endsWith('.md'));
+    const pages = ['README.md', 'SECURITY.md', ...docs.map((name) => `docs/${name}`)];
     const broken: string[] = [];
     for (const page of pages) {
       const text = await readFile(join(packed.content, page), 'utf8');

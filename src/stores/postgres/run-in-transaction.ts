@@ -5,7 +5,14 @@
  */
 
 import { guardFrom } from '../../core/guard.ts';
-import { guardOf, IN_TRANSACTION_RULES, type InTransactionOptions, type TransactionCall, transactionCall } from '../../core/in-transaction.ts';
+import {
+  guardOf,
+  IN_TRANSACTION_RULES,
+  type InTransactionOptions,
+  observedTransaction,
+  type TransactionCall,
+  transactionCall,
+} from '../../core/in-transaction.ts';
 import { checkOptions, has, invalidOptions, isFunction, isInteger, type Rules } from '../../core/options.ts';
 import { type RunResult, runGuarded, unwrap } from '../../core/run-once.ts';
 import { DEFAULT_TABLE_NAME, TABLE_RULES } from './names.ts';
@@ -103,7 +110,7 @@ async function run<T>(options: RunInTransactionOptions, call: TransactionCall, w
   if (process.env.RERUNSAFE_DISABLED === '1') return unguarded(options, work);
   const { waitMs = DEFAULT_WAIT_MS, maxTries = DEFAULT_TRIES, settleMs = DEFAULT_SETTLE_MS } = options;
   const limits = { isolation, idleTimeoutMs, statementTimeoutMs, waitMs, maxTries, settleMs };
-  return new RunTries<T>({ pool, place: { schema, tableName, outboxTable }, call, work, limits }).run();
+  return observedTransaction(call, () => new RunTries<T>({ pool, place: { schema, tableName, outboxTable }, call, work, limits }).run());
 }
 
 /** `RERUNSAFE_DISABLED=1`: a transaction of the work's rows alone. */

@@ -12,6 +12,7 @@ import {
   guardOf,
   IN_TRANSACTION_RULES,
   type InTransactionOptions,
+  observedTransaction,
   type TransactionCall,
   tellTransaction,
   transactionCall,
@@ -89,6 +90,11 @@ async function perform<T>(one: One<T>): Promise<RunResult<T>> {
   const { call } = one;
   call.signal?.throwIfAborted();
   if (process.env.RERUNSAFE_DISABLED === '1') return unguarded(one);
+  return observedTransaction(call, () => told(one));
+}
+
+async function told<T>(one: One<T>): Promise<RunResult<T>> {
+  const { call } = one;
   try {
     const { result, tell } = await answered(one);
     tellTransaction(call, tell);

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { writeUnknown } from '../../../src/core/errors.ts';
 import type { CommitRequest, Run } from '../../../src/index.ts';
 import { bench, eventsOf, held, inTime } from './engine.ts';
 
@@ -75,6 +76,30 @@ describe('run.commit', () => {
     });
     await expect(inTime(b.clock, result)).rejects.toMatchObject({ code: 'WRITE_UNKNOWN' });
     expect(b.store.calls.filter((call) => call.record?.state === 'completed')).toEqual([]);
+  });
+
+  it.each<[string, () => string]>([
+    ['returns', () => 'something else'],
+    [
+      'throws',
+      () => {
+        throw new Error('something else');
+      },
+    ],
+  ])('I8 a commit that is in doubt is told as unknown, once, also where the work swallows it and %s', async (_, end) => {
+    const b = bench({ leaseMs: 1_000 });
+    const events = await eventsOf(() => {
+      const run = b.run(async (run: Run<string>) => {
+        await run
+          .commit('v', async () => {
+            throw writeUnknown('the transaction', undefined);
+          })
+          .catch(() => {});
+        return end();
+      });
+      return inTime(b.clock, run).catch(() => {});
+    });
+    expect(events).toEqual(['claimed', 'lease-lost', 'unknown']);
   });
 
   it("the caller's own error from send goes through, nothing is committed, and the attempt goes on", async () => {
