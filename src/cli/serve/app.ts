@@ -108,7 +108,8 @@ export function makeApp({ secret, hosts, log, onError, ...given }: AppOptions): 
           'This form was not sent by a page of this start of rerunsafe serve, and nothing was changed. Load the page again.',
         );
   };
-  app.use(
+  app.post(
+    '*',
     bodyLimit({
       maxSize: MOST_FORM_BYTES,
       onError: (context) => refuse(context, 413, 'Too large', 'That is too large for a form; nothing was changed.'),

@@ -23,14 +23,17 @@ export interface RunRow {
   readonly writtenAtMs: number;
   readonly nowMs: number;
   readonly leftMs: number | undefined;
+  /** Its outcome is a failure, as far as the row tells without being unpacked. */
+  readonly isFailure: boolean;
 }
 
 export function runRow(listed: Listed, uncertaintyMs: number): RunRow {
   const { id, record, ageMs } = listed;
-  const { operation, label: key, attempt, holder, writtenAtMs } = record;
+  const { operation, label: key, attempt, holder, writtenAtMs, outcome } = record;
   const state = listStateOf(listed, uncertaintyMs);
   const leftMs = state === 'running' ? leaseLeftMs(listed) : undefined;
-  return { id, state, operation, key, attempt, holder, writtenAtMs, nowMs: writtenAtMs + ageMs, leftMs };
+  const isFailure = outcome?.kind === 'error' || (outcome?.kind === 'parts' && outcome.of === 'error');
+  return { id, state, operation, key, attempt, holder, writtenAtMs, nowMs: writtenAtMs + ageMs, leftMs, isFailure };
 }
 
 export interface LockRow extends LeaseLook {
@@ -60,11 +63,11 @@ export const runTable = (rows: readonly RunRow[], caption: string): Html =>
   table(
     caption,
     ['State', 'Key', 'Since', 'Held by'],
-    rows.map(({ id, state, operation, key, attempt, holder, writtenAtMs, nowMs, leftMs }) => [
-      badge(state),
+    rows.map(({ id, state, operation, key, attempt, holder, writtenAtMs, nowMs, leftMs, isFailure }) => [
+      isFailure ? badge('failed', state) : badge(state),
       html`<a href="/record/${id}">${given(key ?? id)}</a>
 <span class="dim">${given(operation)}, attempt ${attempt}</span>`,
-      html`${SINCE[state]} ${ago(writtenAtMs, nowMs)}${leftMs === undefined ? '' : html` <span class="dim">${formatDuration(leftMs)} of its lease left</span>`}`,
+      html`${isFailure ? 'failed for good' : SINCE[state]} ${ago(writtenAtMs, nowMs)}${leftMs === undefined ? '' : html` <span class="dim">${formatDuration(leftMs)} of its lease left</span>`}`,
       state !== 'running' && holder !== undefined
         ? html`<span class="dim">last</span> ${given(holder)}`
         : holder === undefined
