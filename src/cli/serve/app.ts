@@ -42,7 +42,10 @@ export function makeApp({ secret, hosts, log, onError, ...given }: AppOptions): 
   const app = new Hono();
 
   const send = (context: Context, page: Page, status: Status = 200): Response | Promise<Response> =>
-    context.html(layout({ shown: place.shown, allowWrites, hasRecords: store !== undefined }, page), status);
+    context.html(
+      layout({ shown: place.shown, allowWrites, hasRecords: store !== undefined, nowMs: store?.clock.nowMs() ?? Date.now() }, page),
+      status,
+    );
   const refuse = (context: Context, status: Status, title: string, text: string, more: Html | '' = ''): Response | Promise<Response> =>
     send(context, { title, body: html`<h1>${title}</h1>${notice('bad', text)}${more}` }, status);
   const view = (context: Context, { isKept, title, body }: RecordView, status?: Status): Response | Promise<Response> =>

@@ -12,6 +12,8 @@ export interface Surroundings {
   readonly shown: string;
   readonly allowWrites: boolean;
   readonly hasRecords: boolean;
+  /** By the clock of the store. */
+  readonly nowMs: number;
 }
 
 export interface Page {
@@ -32,7 +34,7 @@ const PLACES = [
   ['/find', 'Find'],
 ] as const;
 
-export function layout({ shown, allowWrites, hasRecords }: Surroundings, { title, body, path, query = {} }: Page): Html {
+export function layout({ shown, allowWrites, hasRecords, nowMs }: Surroundings, { title, body, path, query = {} }: Page): Html {
   const refreshes = query.refresh !== undefined;
   const nav = PLACES.filter(([place]) => hasRecords || place === '/find').map(
     ([place, name]) => html`<a href="${place}" ${place === path ? html`aria-current="page"` : ''}>${name}</a>`,
@@ -60,7 +62,7 @@ ${path !== undefined && refreshes ? html`<meta http-equiv="refresh" content="${R
 ${body}
 </main>
 <footer>
-<p>As of ${exactly(Date.now())}. ${path === undefined ? '' : refreshed(path, query, refreshes)}</p>
+<p>As of ${exactly(nowMs)}. ${path === undefined ? '' : refreshed(path, query, refreshes)}</p>
 </footer>
 </body>
 </html>`;

@@ -93,7 +93,7 @@ function steps({ steps: kept = {} }: StoredRecord): Html | '' {
 /** A record keeps its last state, not its history. */
 function unknownsOf({ attempt, steps: kept, word, state }: StoredRecord): string[] {
   return [
-    ...(attempt > 1 ? [`when the ${attempt - 1} attempt${attempt === 2 ? '' : 's'} before began and ended (only their number is kept)`] : []),
+    ...(attempt > 1 ? ['when earlier attempts began and ended (only their number is kept)'] : []),
     ...(kept === undefined ? [] : ['when each step began and ended']),
     ...(state === 'completed' && kept === undefined ? ['which steps it had (they are not kept beyond its end)'] : []),
     ...(word === undefined ? [] : ["what the record said before that person's word"]),

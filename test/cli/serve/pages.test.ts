@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { recordId } from '../../../src/core/key.ts';
 import { tryAcquire } from '../../../src/core/lease.ts';
 import { commandStage, idOf, succeed } from '../commands/stage.ts';
-import { HOSTILE, SECRET_VALUE, type Served, type Standings, standings, startPage } from './stage.ts';
+import { HOSTILE, hostile, SECRET_VALUE, type Served, type Standings, standings, startPage } from './stage.ts';
 
 const ORDER = recordId('payments/charge', [], ['order 4711']);
 const CARD = recordId('payments/charge', [], ['order 12']);
@@ -14,6 +14,7 @@ describe('the pages of rerunsafe serve', () => {
   let stand: Standings;
   beforeAll(async () => {
     stand = await standings(stage.store, stage.place.leases);
+    await hostile(stage.store);
     page = await startPage(stage.place);
     open = await startPage(stage.place, { allowWrites: true, showValues: true });
   });
@@ -100,7 +101,7 @@ describe('the pages of rerunsafe serve', () => {
     const { text } = await page.get(`/record/${ORDER}`);
     expect(text).toContain('<bdi>reserve stock</bdi>: done');
     expect(text).toMatch(/<bdi>charge card<\/bdi>: was begun, and nobody knows what it did/);
-    expect(text).toContain('when the 1 attempt before began and ended');
+    expect(text).toContain('when earlier attempts began and ended');
     expect(text).toContain('when each step began and ended');
   });
 

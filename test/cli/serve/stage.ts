@@ -113,7 +113,6 @@ export async function standings(store: RecordStore, leases: OpenPlace['leases'],
   pass(1_500_000);
   await attempt(store, 'migrate 42', 'ci@runner-3 pid 88', fail(provider), { onThrow: () => ({ as: 'unknown', note: 'ended by SIGKILL' }) });
   await attempt(store, 'order 12', 'payments 19b2', fail(new PermanentError(SECRET_VALUE, { code: 'declined' })), { operation: 'payments/charge' });
-  await attempt(store, 'key 1', 'payments 19b2', fail(provider), { key: HOSTILE, onThrow: () => ({ as: 'block', note: HOSTILE }) });
   const charge = async (run: Run): Promise<never> => {
     await run.step('reserve stock', () => 1);
     return run.step('charge card', fail(provider), { mode: 'atMostOnce' });
@@ -146,3 +145,7 @@ export async function standings(store: RecordStore, leases: OpenPlace['leases'],
     },
   };
 }
+
+/** A record whose key and note are an attack on whoever shows them. */
+export const hostile = (store: RecordStore): Promise<unknown> =>
+  attempt(store, HOSTILE, 'payments 19b2', fail(new Error('x')), { onThrow: () => ({ as: 'block', note: HOSTILE }) });
