@@ -38,7 +38,7 @@ export function recordForms(request: FormsRequest): Html | '' {
     return html`<p class="dim">It is running: wait until it has ended. To shut it out, say <code>rerunsafe forget --force</code>.</p>`;
   return html`<section aria-labelledby="say"><h2 id="say">What is to become of it</h2>
 ${ASKS.has(state) ? resolveForm(request) : ''}
-<details ${entered?.verb === 'forget' || !ASKS.has(state) ? 'open' : ''}><summary>Forget it</summary>
+<details ${entered?.verb === 'forget' ? 'open' : ''}><summary>Forget it</summary>
 ${form(request, 'forget', 'Forget', html`<p>As if it had never been: the next run runs it, from its beginning.</p>`)}</details>
 </section>`;
 }

@@ -59,6 +59,7 @@ td:nth-child(2) a { font-weight: 550; } td:nth-child(2) .dim, td:nth-child(3) .d
 form { margin: .75rem 0; }
 label { display: block; font-size: .9rem; color: var(--dim); }
 input, select, textarea, button { font: inherit; color: var(--ink); background: var(--card); border: 1px solid var(--dim); border-radius: .35rem; padding: .4rem .6rem; max-width: 100%; }
+input:not([type]), select, button { min-height: 2.4rem; }
 label > input:not([type]), label > select, label > textarea { display: block; width: 100%; margin-top: .2rem; }
 button { background: var(--ink); color: var(--ground); border-color: var(--ink); font-weight: 600; padding: .4rem 1.1rem; cursor: pointer; }
 button.heavy { background: none; color: var(--bad); border-color: currentColor; }
