@@ -141,7 +141,7 @@ module.exports = {
       comment: 'Arguments, tables and files are read by the command line alone: no function ships what that needs.',
       severity: 'error',
       from: { path: '^src/', pathNot: '^src/cli/' },
-      to: { path: '(^|/)node_modules/(commander|@bomb\\.sh|cli-table3|env-paths|which|tinyglobby|ms)/' },
+      to: { path: '(^|/)node_modules/(commander|@bomb\\.sh|cli-table3|env-paths|which|tinyglobby|ms|hono|@hono)/' },
     },
     {
       name: 'opentelemetry-is-for-its-entry',

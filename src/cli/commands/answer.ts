@@ -27,7 +27,7 @@ export function wordOf({ by = userAtHost(), why, force = false }: WordOptions): 
   return { by, force, ...(why === undefined ? {} : { why }) };
 }
 
-function userAtHost(): string {
+export function userAtHost(): string {
   let user = '';
   try {
     user = userInfo().username;

@@ -9,7 +9,7 @@ import { EXIT, EXIT_UNKNOWN } from '../exit-codes.ts';
 import type { Screen } from '../output.ts';
 import type { OpenPlace } from '../places/open.ts';
 import { type Answer, orUsage, tell, type WordOptions, wordOf } from './answer.ts';
-import { findRun, type RunAddress } from './find-run.ts';
+import { type FoundRun, findRun, type RunAddress } from './find-run.ts';
 
 export interface ForgetRequest extends WordOptions {
   readonly place: OpenPlace;
@@ -24,23 +24,28 @@ export interface ForgetRequest extends WordOptions {
  */
 export async function forget({ place, what, out, ...said }: ForgetRequest): Promise<number> {
   const word = wordOf(said);
-  const { store, id, stored, name } = await findRun(place, what);
-  if (stored === undefined) return tell(out, name, id, ABSENT);
+  const found = await findRun(place, what);
+  return tell(out, found.name, found.id, await forgetFound(found, word));
+}
+
+/** What was found, and nothing that came since. @throws as {@link forget} */
+export async function forgetFound({ store, id, stored }: FoundRun, word: ReturnType<typeof wordOf>): Promise<Answer> {
+  if (stored === undefined) return ABSENT;
   const result = await orUsage(() => forgetById(store, id, word, stored));
   switch (result.kind) {
     case 'written': {
-      const wasRunning = stored.record.state === 'running' && said.force === true;
+      const wasRunning = stored.record.state === 'running' && word.force === true;
       const warning = wasRunning ? 'if it was still running, its command is stopped when its guard next renews; until then it goes on' : undefined;
       const answer = { exitCode: EXIT.ok, result: 'forgotten', sentence: 'forgotten; the next run runs it' };
-      return tell(out, name, id, warning === undefined ? answer : { ...answer, warning });
+      return warning === undefined ? answer : { ...answer, warning };
     }
     case 'running':
-      return tell(out, name, id, running(result.retryAfterMs, 'forget'));
+      return running(result.retryAfterMs, 'forget');
     case 'changed':
-      return tell(out, name, id, CHANGED);
+      return CHANGED;
     case 'absent':
     case 'not-needed':
-      return tell(out, name, id, ABSENT);
+      return ABSENT;
   }
 }
 

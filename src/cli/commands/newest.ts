@@ -3,9 +3,20 @@
  *
  * @module
  */
+
+/** Where something stands among the others: a page after it begins here. */
+export interface Rank {
+  readonly atMs: number;
+  /** Tells two of the same moment apart. */
+  readonly id: string;
+}
+
+/** Newest first. */
+export const byAge = (a: Rank, b: Rank): number => b.atMs - a.atMs || (a.id < b.id ? -1 : Number(a.id > b.id));
+
 export class Newest<T> {
   readonly #most: number;
-  #kept: { readonly atMs: number; readonly item: T }[] = [];
+  #kept: { readonly rank: Rank; readonly item: T }[] = [];
   /** How many there were. */
   count = 0;
 
@@ -14,9 +25,9 @@ export class Newest<T> {
   }
 
   /** Now and then the old ones are dropped, not each time: sorting once for as many as are kept costs little for each. */
-  add(atMs: number, item: T): void {
+  add(rank: Rank, item: T): void {
     this.count += 1;
-    this.#kept.push({ atMs, item });
+    this.#kept.push({ rank, item });
     if (this.#kept.length >= this.#most * 2) this.#drop();
   }
 
@@ -26,7 +37,13 @@ export class Newest<T> {
     return this.#kept.map(({ item }) => item);
   }
 
+  /** Where the next page begins: after the last one of {@link Newest.items}. */
+  last(): Rank | undefined {
+    this.#drop();
+    return this.#kept.at(-1)?.rank;
+  }
+
   #drop(): void {
-    this.#kept = this.#kept.sort((a, b) => b.atMs - a.atMs).slice(0, this.#most);
+    this.#kept = this.#kept.sort((a, b) => byAge(a.rank, b.rank)).slice(0, this.#most);
   }
 }

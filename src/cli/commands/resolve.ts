@@ -12,7 +12,7 @@ import type { Screen } from '../output.ts';
 import type { OpenPlace } from '../places/open.ts';
 import { UsageError } from '../usage-error.ts';
 import { type Answer, orUsage, tell, type WordOptions, wordOf } from './answer.ts';
-import { findRun, type RunAddress } from './find-run.ts';
+import { type FoundRun, findRun, type RunAddress } from './find-run.ts';
 import { ABSENT, CHANGED, running } from './forget.ts';
 import { keptOutcome } from './kept-outcome.ts';
 import { type RunState, stateOf } from './standing.ts';
@@ -36,24 +36,36 @@ export interface ResolveRequest extends WordOptions {
 export async function resolve({ place, what, as, value, out, ...said }: ResolveRequest): Promise<number> {
   const word = wordOf(said);
   const given = value === undefined ? undefined : parsed(value, as);
-  const { store, id, stored, name } = await findRun(place, what);
-  if (stored === undefined) return tell(out, name, id, ABSENT);
+  const found = await findRun(place, what);
+  return tell(out, found.name, found.id, await resolveFound(found, { as, given, word }));
+}
+
+export interface Verdict {
+  readonly as: 'done' | 'not-done';
+  /** What the work would have returned. */
+  readonly given?: { readonly value: unknown } | undefined;
+  readonly word: ReturnType<typeof wordOf>;
+}
+
+/** Of what was found, and of nothing that came since. @throws as {@link resolve} */
+export async function resolveFound({ store, id, stored }: FoundRun, { as, given, word }: Verdict): Promise<Answer> {
+  if (stored === undefined) return ABSENT;
   const own = { exitCode: 0, resolvedBy: word.by, resolvedAt: new Date(store.clock.nowMs()).toISOString() };
   const answer: PersonsAnswer = as === 'not-done' ? as : { done: given === undefined ? own : given.value };
   const result = await orUsage(() => resolveById(store, id, word, answer, stored));
   switch (result.kind) {
     case 'written': {
       const strange = as === 'done' && given === undefined && !isCommands(stored.record);
-      return tell(out, name, id, { ...WRITTEN[as], ...(strange ? { warning: NOT_A_COMMAND } : {}) });
+      return { ...WRITTEN[as], ...(strange ? { warning: NOT_A_COMMAND } : {}) };
     }
     case 'not-needed':
-      return tell(out, name, id, await notNeeded(store, id, as));
+      return notNeeded(store, id, as);
     case 'running':
-      return tell(out, name, id, running(result.retryAfterMs, 'resolve'));
+      return running(result.retryAfterMs, 'resolve');
     case 'changed':
-      return tell(out, name, id, CHANGED);
+      return CHANGED;
     case 'absent':
-      return tell(out, name, id, ABSENT);
+      return ABSENT;
   }
 }
 
@@ -71,7 +83,7 @@ const FAILED_FOR_GOOD: Answer = {
 const NOT_A_COMMAND =
   'this does not look like a run of `rerunsafe run`. Its callers now get what a command leaves, { exitCode: 0, … }: say --value JSON --force to give them what the work would have returned';
 
-function parsed(json: string, as: ResolveRequest['as']): { readonly value: unknown } {
+export function parsed(json: string, as: ResolveRequest['as']): { readonly value: unknown } {
   if (as === 'not-done') throw new UsageError('--value is what is to be returned by what is done: not with --as not-done');
   try {
     return { value: JSON.parse(json) as unknown };
@@ -81,7 +93,7 @@ function parsed(json: string, as: ResolveRequest['as']): { readonly value: unkno
 }
 
 /** Written by `rerunsafe run`, as far as a record tells. */
-const isCommands = ({ operation, holder = '' }: StoredRecord): boolean => operation === DEFAULT_OPERATION || /^\S+@\S+ pid \d+/.test(holder);
+export const isCommands = ({ operation, holder = '' }: StoredRecord): boolean => operation === DEFAULT_OPERATION || /^\S+@\S+ pid \d+/.test(holder);
 
 /** Told of what stands there now: it may have come about since the first look. */
 async function notNeeded(store: RecordStore, id: RecordId, as: ResolveRequest['as']): Promise<Answer> {

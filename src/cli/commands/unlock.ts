@@ -7,8 +7,9 @@ import { EXIT } from '../exit-codes.ts';
 import type { Screen } from '../output.ts';
 import type { OpenPlace } from '../places/open.ts';
 import { UsageError } from '../usage-error.ts';
+import type { Answer } from './answer.ts';
 import { harmless } from './harmless.ts';
-import { leaseFacts, leaseSentence, lookAtLease } from './lease-look.ts';
+import { type LeaseLook, leaseFacts, leaseSentence, lookAtLease } from './lease-look.ts';
 
 export interface UnlockRequest {
   readonly place: OpenPlace;
@@ -27,32 +28,33 @@ export interface UnlockRequest {
  *
  * @throws UsageError for neither a token nor force while it is held; RerunSafeError `STORE_UNAVAILABLE`, `WRITE_UNKNOWN`, …
  */
-export async function unlock({ place, name, token, force = false, out }: UnlockRequest): Promise<number> {
-  const shown = `lock ${JSON.stringify(harmless(name))}`;
+export async function unlock({ out, ...asked }: UnlockRequest): Promise<number> {
+  const { exitCode, result, sentence, now } = await unlocked(asked);
+  if (out.isJson) out.json({ kind: 'lease', result, ...leaseFacts(asked.name, now), message: sentence });
+  else out.print(`${shownLock(asked.name)}: ${sentence}`);
+  return exitCode;
+}
+
+const shownLock = (name: string): string => `lock ${JSON.stringify(harmless(name))}`;
+
+/** What has come of it, and how the lease stands now. @throws as {@link unlock} */
+export async function unlocked({ place, name, token, force = false }: Omit<UnlockRequest, 'out'>): Promise<Answer & { readonly now: LeaseLook }> {
   const look = await lookAtLease(place, name);
-  const tell = (result: string, sentence: string, now = look): void => {
-    if (out.isJson) out.json({ kind: 'lease', result, ...leaseFacts(name, now), message: sentence });
-    else out.print(`${shown}: ${sentence}`);
-  };
   if (look.state === 'none' || look.state === 'free') {
-    tell('not-held', look.state === 'none' ? 'nobody has taken it yet; nothing was changed' : 'nobody holds it; nothing was changed');
-    return EXIT.ok;
+    const sentence = look.state === 'none' ? 'nobody has taken it yet; nothing was changed' : 'nobody holds it; nothing was changed';
+    return { exitCode: EXIT.ok, result: 'not-held', sentence, now: look };
   }
   const held = leaseSentence(look, place.store?.clock.nowMs() ?? Date.now());
   if (token === undefined && !force) {
-    throw new UsageError(`${shown} is held (${held}). Say whose: --token ${look.token}, or --force for whoever holds it`);
+    throw new UsageError(`${shownLock(name)} is held (${held}). Say whose: --token ${look.token}, or --force for whoever holds it`);
   }
   if (token !== undefined && look.token !== token) {
-    tell('other-token', `another one holds it (${held}), not token ${token}; nothing was changed`);
-    return EXIT.busy;
+    const sentence = `another one holds it (${held}), not token ${token}; nothing was changed`;
+    return { exitCode: EXIT.busy, result: 'other-token', sentence, now: look };
   }
   await place.leases.break(name);
   const now = await lookAtLease(place, name);
   const next = now.state === 'held' && now.token !== look.token ? ` Since then somebody else has taken it (token ${now.token}).` : '';
-  tell(
-    'broken',
-    `broken. Its holder is told when it next renews. A place that compares tokens refuses ${look.token} once the next holder has written there; what it does besides may go on.${next}`,
-    now,
-  );
-  return EXIT.ok;
+  const sentence = `broken. Its holder is told when it next renews. A place that compares tokens refuses ${look.token} once the next holder has written there; what it does besides may go on.${next}`;
+  return { exitCode: EXIT.ok, result: 'broken', sentence, now };
 }

@@ -17,6 +17,7 @@ import {
 } from './guard-options.ts';
 import { guardHelp, keyHelp, PROGRAM_HELP } from './help.ts';
 import { inspectionCommands } from './inspection.ts';
+import { serveCommand } from './serve.ts';
 import { type GuardFlags, lockSpec, type RunFlags, runSpec } from './specs.ts';
 
 /** The exit code of a command that has ended. */
@@ -66,6 +67,7 @@ export function programOf(version: string, argv: readonly string[], ended: Ended
 
   // The library has a command of that name: it is asked with the words that were typed so far.
   inspectionCommands(program, ended, !(argv[2] === 'complete' && argv[3] === '--'));
+  serveCommand(program, ended);
   for (const command of program.commands) refuseFlagsAsValues(command);
   return program;
 }
