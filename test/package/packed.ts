@@ -5,7 +5,9 @@
  * @module
  */
 import { execFile } from 'node:child_process';
-import { chmod, cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { chmod, copyFile, cp, mkdir, mkdtemp, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -68,17 +70,42 @@ export async function pack(): Promise<Packed> {
   }
 }
 
-async function packInto(folder: string): Promise<Omit<Packed, 'cleanUp'>> {
-  const tree = join(folder, 'tree');
-  const content = join(folder, 'content');
-  for (const path of SOURCES) await cp(join(ROOT, path), join(tree, path), { recursive: true });
+/** Packed once, however many files ask for it: kept by what it was made of. */
+async function tarballOf(tree: string, folder: string): Promise<string> {
+  const kept = join(ROOT, '.cache/tarballs', `${await hashOf(tree)}.tgz`);
+  const tarball = join(folder, 'rerunsafe.tgz');
+  if (existsSync(kept)) {
+    await copyFile(kept, tarball);
+    return tarball;
+  }
   await symlink(join(ROOT, 'node_modules'), join(tree, 'node_modules'));
   await exec('npm', ['pack', '--pack-destination', folder], { cwd: tree }).catch((error: { stdout?: string; stderr?: string }) => {
     throw new Error(`npm pack failed.\n${error.stdout}\n${error.stderr}`);
   });
-  const name = (await readdir(folder)).find((file) => file.endsWith('.tgz'));
-  if (name === undefined) throw new Error('npm pack left no tarball.');
-  const tarball = join(folder, name);
+  const made = (await readdir(folder)).find((file) => file.endsWith('.tgz'));
+  if (made === undefined) throw new Error('npm pack left no tarball.');
+  await rename(join(folder, made), tarball);
+  await mkdir(dirname(kept), { recursive: true });
+  // Whole when it is there: others look for it meanwhile.
+  await copyFile(tarball, `${kept}.${process.pid}`);
+  await rename(`${kept}.${process.pid}`, kept);
+  return tarball;
+}
+
+async function hashOf(tree: string): Promise<string> {
+  const hash = createHash('sha256');
+  hash.update(await readFile(join(ROOT, 'package-lock.json')));
+  const files = (await readdir(tree, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile());
+  for (const path of files.map(({ parentPath, name }) => join(parentPath, name)).sort())
+    hash.update(path.slice(tree.length)).update(await readFile(path));
+  return hash.digest('hex');
+}
+
+async function packInto(folder: string): Promise<Omit<Packed, 'cleanUp'>> {
+  const tree = join(folder, 'tree');
+  const content = join(folder, 'content');
+  for (const path of SOURCES) await cp(join(ROOT, path), join(tree, path), { recursive: true });
+  const tarball = await tarballOf(tree, folder);
   await mkdir(content);
   await exec('tar', ['-xzf', tarball, '-C', content, '--strip-components', '1']);
 

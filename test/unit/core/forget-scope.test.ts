@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import type { RecordStore } from '../../../src/core/ports.ts';
+import { scopeHash } from '../../../src/core/key.ts';
+import type { RecordStore, Stored } from '../../../src/core/ports.ts';
 import type { StoredRecord } from '../../../src/core/record.ts';
 import { forgetScope, runOnce } from '../../../src/index.ts';
+import { freshId, put, sample } from '../../../src/testing/record-store/subject.ts';
 import { type Bench, ended, fails } from './claims.ts';
 import { bench, held } from './engine.ts';
 
@@ -42,6 +44,13 @@ async function stage() {
 }
 
 describe('forgetScope', () => {
+  it('finds by what the store lists of a scope', async () => {
+    const b = await stage();
+    const found: unknown[] = [];
+    for await (const { record } of b.store.list({ scope: scopeHash(['tenant-7/bert']) })) found.push(record.label);
+    expect(found).toEqual(['done']);
+  });
+
   it('leaves nothing that was kept for the scope, in whatever state, and all of the others', async () => {
     const b = await stage();
     const before = await rows(b.store);
@@ -155,8 +164,50 @@ describe('forgetScope', () => {
   ])('%j is refused, and nothing is changed', async (options, code) => {
     const b = await stage();
     const before = await rows(b.store);
-    await expect(forgetScope({ store: b.store, ...options } as never)).rejects.toMatchObject({ code });
+    await expect(forgetScope({ store: b.store, ...options } as never)).rejects.toMatchObject({
+      code,
+      message: expect.stringContaining('forgetScope'),
+    });
     expect(await rows(b.store)).toEqual(before);
+  });
+
+  it.each([
+    { label: 'Anna' },
+    { fingerprint: 'f1' },
+    { outcome: { kind: 'value', value: 'Anna' } },
+    { steps: { mail: { begun: 1 } } },
+    { holder: 'annas laptop' },
+    { note: 'Anna said no' },
+    { blockedWhy: 'failed' },
+    { beyond: { later: 'Anna' } },
+    { state: 'blocked' },
+    { state: 'running', leaseMs: 0 },
+  ] as const)('each of what a record may hold is a reason to forget it, and nothing is none: %j', async (one) => {
+    const b = bench();
+    const scope = scopeHash([ANNA]);
+    const id = freshId();
+    await put(b.store, id, sample({ scope, state: 'released', ...(one as object) }));
+    const empty = freshId();
+    await put(b.store, empty, sample({ scope, state: 'released' }));
+    const { version } = (await b.store.read(empty)) as Stored;
+    expect(await forgetScope({ store: b.store, scope: ANNA })).toMatchObject({ forgotten: 1 });
+    expect((await b.store.read(empty))?.version).toBe(version);
+    expect((await rows(b.store)).map(said)).toEqual([undefined, undefined]);
+  });
+
+  it('sixteen at a time, and all of them', async () => {
+    const b = annas();
+    for (let n = 0; n < 40; n++) await b.run(() => n, { key: n });
+    let [now, most] = [0, 0];
+    b.plan.before = () => {
+      now += 1;
+      most = Math.max(most, now);
+    };
+    b.plan.after = () => {
+      now -= 1;
+    };
+    expect(await forgetScope({ store: b.store, scope: ANNA })).toMatchObject({ forgotten: 40, more: false });
+    expect(most).toBe(16);
   });
 
   it('the scope is the one that the wrappers were given: parts are parts', async () => {
