@@ -10,7 +10,15 @@ const scores = Object.entries(JSON.parse(readFileSync(join(import.meta.dirname, 
 const survivors = readFileSync(join(import.meta.dirname, 'survivors.md'), 'utf8');
 const ENOUGH_PERCENT = 95;
 /** Measured, and neither noticed nor explained enough so far. A file leaves this list as soon as it is. */
-const NOT_YET: readonly string[] = ['src/core/owned.ts', 'src/leases/file/native-lock.ts', 'src/leases/file/operate.ts', 'src/leases/file/place.ts'];
+const NOT_YET: readonly string[] = [
+  'src/core/beside.ts',
+  'src/core/codec.ts',
+  'src/core/together.ts',
+  'src/core/owned.ts',
+  'src/leases/file/native-lock.ts',
+  'src/leases/file/operate.ts',
+  'src/leases/file/place.ts',
+];
 
 describe('what changes of the source were noticed, when that was last measured', () => {
   it.each(globSync([...MUTATED], { cwd: ROOT }).sort())('the tests that are asked about %s are there', (file) => {

@@ -51,6 +51,25 @@ describe('writes that begin together', () => {
     expect(asked).toEqual(['100', '100', '100']);
   });
 
+  it('as many as fit are one request, and no empty one after it', async () => {
+    const { store, asked } = batching();
+    await placed(store, 128);
+    expect(asked).toEqual(['128', '128']);
+  });
+
+  it('I8 a store that answers nothing at all leaves all of them in doubt', async () => {
+    const { store } = batching(() => undefined as never);
+    const results = await Promise.all(
+      ['a', 'b'].map((id) =>
+        writeRecord(store, { id, record: sample() }, {}).then(
+          () => 'written',
+          (error) => error.code,
+        ),
+      ),
+    );
+    expect(results).toEqual(['WRITE_UNKNOWN', 'WRITE_UNKNOWN']);
+  });
+
   it('a run by itself asks as ever, and more than fit into one request are several', async () => {
     const { store, asked } = batching();
     await placed(store, 1);
