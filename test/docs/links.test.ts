@@ -24,7 +24,7 @@ async function wrongLinks(cwd: string, files: readonly string[]): Promise<string
       resolve();
     };
     const quiet = new PassThrough().resume();
-    const plugins: Options['plugins'] = [[remarkValidateLinks, { root: cwd, repository: false }]];
+    const plugins = [[remarkValidateLinks, { root: cwd, repository: false }]] as unknown as Options['plugins'];
     engine({ processor: remark(), cwd, files: [...files], plugins, output: false, out: false, streamOut: quiet, streamError: quiet }, done);
   });
   return wrong.sort((a, b) => a.localeCompare(b, 'en', { numeric: true }));
