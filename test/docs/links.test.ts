@@ -19,7 +19,7 @@ async function wrongLinks(cwd: string, files: readonly string[]): Promise<string
   const wrong: string[] = [];
   await new Promise<void>((resolve, reject) => {
     const done = (error?: Error, _code?: unknown, context?: Context): void => {
-      if (error) return reject(error);
+      if (error !== undefined) reject(error);
       for (const { path, messages } of context?.files ?? []) for (const { line, reason } of messages) wrong.push(`${path}:${line} ${reason}`);
       resolve();
     };
