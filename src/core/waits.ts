@@ -26,7 +26,7 @@ export const pauseBeforeMs = (round: number, system: System): number =>
   Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 1.5 ** round) * (0.75 + system.random() / 2);
 
 /**
- * Resolves with the next observation of the record, after a pause that grows with `round`; joins a poll that is under way.
+ * Resolves with the next observation of the record, after a pause that grows with `round`; joins a poll that has not looked yet.
  * Rejects with the signal's reason when that aborts, and with the store's error when the read fails.
  */
 export async function nextObservation(
@@ -56,7 +56,11 @@ function startPoll(system: System, store: RecordStore, id: RecordId, round: numb
     if (byId.get(id) === poll) byId.delete(id);
   };
   const observed = pause(system, pauseBeforeMs(round, system), stop.signal)
-    .then(() => bounded(system, LOOK_LIMIT_MS, (options) => store.read(id, options), stop.signal))
+    .then(() => {
+      // Who comes from now on waits for the next look: this one may answer with what stood there before they came.
+      forget();
+      return bounded(system, LOOK_LIMIT_MS, (options) => store.read(id, options), stop.signal);
+    })
     .finally(forget);
   // The last waiter may have left; the poll then ends unobserved.
   observed.catch(() => {});

@@ -25,7 +25,7 @@ export class Belief {
     if (this.#lost && remainingMs > 0) fail(`I4 ${this.#name} believes again in a lease that was lost`);
     this.#lost ||= remainingMs === 0;
     const leftMs = shelf.leaseLeftMs(this.#held.fence?.owner);
-    if (leftMs === undefined || !clocksAreRight || losesWrites || remainingMs <= leftMs) return;
+    if (leftMs === undefined || !clocksAreRight || losesWrites || shelf.wasRemoved || remainingMs <= leftMs) return;
     fail(`I6 ${this.#name} believes in ${remainingMs} ms of a lease with ${leftMs} ms left`);
   }
 }

@@ -205,7 +205,8 @@ export class Callers {
     tally.saw(code ?? (isMine ? 'threw' : 'cancelled'));
     if (code === undefined && thrown !== CANCELLED && !isMine) this.#fail(`${name} threw ${String(thrown)} ${(thrown as Error)?.stack}`);
     // What a step says of itself goes to the caller as it is, where nothing can be declared any more.
-    if (code === 'BLOCKED' && !caller.late) this.#fail(`I8 ${name} was told "blocked", with its lease alive, and the record was not`);
+    if (code === 'BLOCKED' && !caller.late && run?.remainingMs() !== 0)
+      this.#fail(`I8 ${name} was told "blocked", with its lease alive, and the record was not`);
     if (String(thrown).includes('did not send')) this.#fail(`${name} threw ${String(thrown)}`);
     if (code === 'LEASE_LOST' && String(thrown).includes('took it over') && caller.asked !== 'block' && !this.#plan.vanishes) {
       if (shelf.history.slice(shelf.claimOf(owner)).every(({ record }) => record?.owner === owner))
@@ -213,7 +214,7 @@ export class Callers {
     }
     const standing = shelf.standing?.record;
     const began = caller.works > 0 || caller.asked !== undefined;
-    if (code !== 'STORE_UNAVAILABLE' || began || losesWrites || standing?.holder !== name) return;
+    if (code !== 'STORE_UNAVAILABLE' || began || losesWrites || shelf.wasRemoved || standing?.holder !== name) return;
     if (standing.state === 'running' && standing.leaseMs > 0) this.#fail(`I8 ${name} was told that nothing was changed, while its claim stands`);
   }
 

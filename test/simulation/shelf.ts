@@ -103,6 +103,11 @@ export class Shelf {
     return true;
   }
 
+  /** Then a late copy of a claim may find its place free. */
+  get wasRemoved(): boolean {
+    return this.history.some(({ how }) => how === 'removed');
+  }
+
   /** Another server takes over, to which the last so many writes have not come. */
   loseLast(writes: number): boolean {
     const { history } = this;

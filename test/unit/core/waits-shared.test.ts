@@ -44,6 +44,24 @@ describe('waiting for somebody else', () => {
     expect(two.reads).toHaveLength(1);
   });
 
+  it('I3 I8 who comes while a look is under way is told of the next one: nothing that was seen before it came', async () => {
+    const LATER = { version: 'later' } as unknown as Stored;
+    let answer = (_: Stored): void => {};
+    const early = new Promise<Stored>((resolve) => {
+      answer = resolve;
+    });
+    const { clock, reads, wait } = stage((n) => (n > 1 ? Promise.resolve(LATER) : early));
+    const first = wait();
+    await clock.advance(100);
+    expect(reads).toHaveLength(1);
+    const second = wait();
+    const third = wait();
+    answer(SEEN);
+    expect(await first).toBe(SEEN);
+    expect(await inTime(clock, Promise.all([second, third]), 60_000, 1)).toEqual([LATER, LATER]);
+    expect(reads).toHaveLength(2);
+  });
+
   it('the next look is a new one', async () => {
     const { clock, reads, wait } = stage();
     await inTime(clock, wait(), 60_000, 1);
