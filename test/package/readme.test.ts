@@ -16,7 +16,8 @@ function snippetsOf(page: string): { line: number; source: string }[] {
   const blocks = page.matchAll(/(?:<!--\s*given:(?<given>[\s\S]*?)-->\s*)?^ *```ts\b[^\n]*\n(?<code>[\s\S]*?)^ *```/gm);
   return [...blocks].map((block) => ({
     line: page.slice(0, block.index).split('\n').length,
-    source: `${block.groups?.given ?? ''}\n${block.groups?.code ?? ''}\nexport {};\n`,
+    // Of a store, as it stands in src/stores/<name>/.
+    source: `${block.groups?.given ?? ''}\n${(block.groups?.code ?? '').replaceAll("'../../core/", "'../../src/core/")}\nexport {};\n`,
   }));
 }
 
