@@ -69,10 +69,17 @@ async function stage({ folder, at, does = 'die' }: Staged): Promise<void> {
   };
   const timed = (beganMs: number): void => appendFileSync(join(folder, CLAIMS), `${beganMs} ${performance.timeOrigin + performance.now()}\n`);
   around(await core('claim', 'Claimer'), 'claim', 'claim', 'claimed', timed);
-  around(await core('acquisition', 'Acquisition'), 'acquire', 'claim', 'claimed', timed);
+  const acquisition = await core('acquisition', 'Acquisition');
+  const acquire = acquisition.acquire as Method;
+  acquisition.acquire = async function (this: unknown, ...args: unknown[]) {
+    const got = (await acquire.apply(this, args)) as { readonly lease?: Methods };
+    // A lease may be taken apart: its functions are its own.
+    if (got.lease !== undefined) around(got.lease, 'release', 'ended', 'written');
+    return got;
+  };
+  around(acquisition, 'acquire', 'claim', 'claimed', timed);
   const attempt = await core('attempt', 'Attempt');
   for (const outcome of ['complete', 'giveUp', 'block']) around(attempt, outcome, 'ended', 'written');
-  around(await core('live-lease', 'LiveLease'), 'release', 'ended', 'written');
 
   const processes = process.getBuiltinModule('node:child_process') as unknown as { spawn: (...args: unknown[]) => ChildProcess };
   const { spawn } = processes;
